@@ -1,0 +1,286 @@
+"""What an agent wants to do, in exactly one form.
+
+An `Action` is canonical JSON (RFC 8785) and the SHA-256 digest over it. Whatever has no
+canonical form is refused here, so nothing can be approved that could be read in two ways.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from hashlib import sha256
+from typing import TypeAlias, cast
+
+import orjson
+import rfc8785
+
+from sayso.errors import InvalidAction
+
+Json: TypeAlias = "None | bool | int | float | str | Sequence[Json] | Mapping[str, Json]"
+"""A value that JSON can hold."""
+
+MAX_DEPTH = 64
+"""How deep arguments may nest."""
+
+MAX_BYTES = 1_048_576
+"""How many bytes the canonical arguments may take."""
+
+MAX_INTEGER = 2**53 - 1
+"""The largest integer that every JSON reader keeps exact (RFC 8785, section 3.2.2.3)."""
+
+MAX_NAME = 512
+"""How many characters a tool, thread, agent or call id may have."""
+
+
+class Origin(StrEnum):
+    """Where an argument came from."""
+
+    USER = "user"
+    CONFIG = "config"
+    MODEL = "model"
+    TOOL = "tool"
+    WEB = "web"
+
+
+UNTRUSTED = frozenset({Origin.TOOL, Origin.WEB})
+"""Origins that somebody outside may have written."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Action:
+    """One call an agent wants to make.
+
+    Args:
+        tool: The tool's name.
+        args: The arguments, JSON values by name.
+        thread: The conversation or run it belongs to.
+        call_id: The id the model gave the call; the same id and digest is the same request.
+        agents: The agent path, outermost first: `("assistant", "researcher")`.
+        requested_by: Who asks: an agent's or a person's id. They can never decide it.
+        confidence: How sure the agent is, from 0 to 1, or None when it does not say.
+        origins: Where arguments came from, by argument name.
+        facts: What was true when the action was proposed (a version, a balance, a hash),
+            read again before it runs.
+
+    Raises:
+        InvalidAction: A field has no canonical form; the message names its path.
+    """
+
+    tool: str
+    args: Mapping[str, Json]
+    thread: str
+    call_id: str = ""
+    agents: tuple[str, ...] = ()
+    requested_by: str = "agent"
+    confidence: float | None = None
+    origins: Mapping[str, Origin] = field(default_factory=dict[str, Origin])
+    facts: Mapping[str, Json] = field(default_factory=dict[str, Json])
+    canonical_args: bytes = field(init=False, repr=False, compare=False)
+    digest: str = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Compute the canonical form and the digest, refusing what has none."""
+        _check_names(self)
+        args = canonical(self.args, "args")
+        if not args.startswith(b"{"):
+            raise InvalidAction(
+                f"`args` must be an object with named arguments, got {type(self.args).__name__}",
+                hint="pass the arguments by name",
+            )
+        object.__setattr__(self, "canonical_args", args)
+        object.__setattr__(self, "digest", digest_of(self.tool, args, self.thread, self.agents))
+
+    @classmethod
+    def from_json(cls, text: str | bytes, *, tool: str, thread: str, call_id: str = "") -> "Action":
+        """Build an action from arguments in JSON text, refusing duplicate keys.
+
+        Raises:
+            InvalidAction: The text is not JSON, repeats a key, or has no canonical form.
+        """
+        return cls(tool=tool, args=parse_args(text), thread=thread, call_id=call_id)
+
+
+def digest_of(tool: str, canonical_args: bytes, thread: str, agents: Sequence[str]) -> str:
+    """Return the SHA-256 digest, in hexadecimal, of the canonical form of an action.
+
+    The canonical form is the RFC 8785 object `{"agents", "args", "thread", "tool", "v": 1}`.
+    """
+    whole = b'{"agents":%b,"args":%b,"thread":%b,"tool":%b,"v":1}' % (
+        orjson.dumps(tuple(agents)) if agents else b"[]",
+        canonical_args,
+        orjson.dumps(thread),
+        orjson.dumps(tool),
+    )
+    return sha256(whole).hexdigest()
+
+
+def canonical(value: object, where: str = "value", limit: int = MAX_BYTES) -> bytes:
+    """Return the RFC 8785 form of a JSON value.
+
+    Args:
+        value: What to write.
+        where: The name used for it in error messages.
+        limit: The largest size allowed, in bytes.
+
+    Raises:
+        InvalidAction: The value is not JSON, is too deep or too large; names the path.
+    """
+    try:
+        plain = _is_plain(value, MAX_DEPTH)
+        data = orjson.dumps(value, option=_PLAIN) if plain else rfc8785.dumps(cast("dict[str, str]", value))
+    except (_NotJson, orjson.JSONEncodeError, rfc8785.CanonicalizationError, RecursionError, UnicodeError):
+        raise _explain(value, where) from None
+    if len(data) > limit:
+        raise InvalidAction(
+            f"`{where}` takes {len(data):,} bytes, and at most {limit:,} are allowed",
+            hint="pass a reference to large content instead of the content",
+        )
+    return data
+
+
+def parse_args(text: str | bytes) -> dict[str, Json]:
+    """Read an object from JSON text, refusing duplicate keys and numbers JSON does not have.
+
+    Raises:
+        InvalidAction: With what is wrong in the text.
+    """
+    import json  # noqa: PLC0415 - the only reader that shows duplicate keys; not on the hot path
+
+    def pairs(items: list[tuple[str, Json]]) -> dict[str, Json]:
+        found: dict[str, Json] = {}
+        for key, item in items:
+            if key in found:
+                raise InvalidAction(f"`args` has the key `{key}` twice", hint="keep one of the two")
+            found[key] = item
+        return found
+
+    def constant(name: str) -> Json:
+        raise InvalidAction(f"`args` holds {name}, which JSON does not have", hint="use null or text")
+
+    try:
+        parsed = json.loads(text, object_pairs_hook=pairs, parse_constant=constant)
+    except (ValueError, RecursionError) as error:
+        raise InvalidAction(f"`args` is not valid JSON: {error}", hint="pass one JSON object") from None
+    if not isinstance(parsed, dict):
+        raise InvalidAction("`args` must be a JSON object", hint='write {"name": value, ...}')
+    return cast("dict[str, Json]", parsed)
+
+
+_PLAIN = orjson.OPT_SORT_KEYS | orjson.OPT_STRICT_INTEGER
+_EXACT_LOW, _EXACT_HIGH = 1e-3, 1e15
+
+
+class _NotJson(Exception):  # noqa: N818 - a signal to explain, never leaves this module
+    pass
+
+
+def _is_plain(value: object, room: int) -> bool:
+    """Return whether orjson writes this as RFC 8785 does; raise when it is not JSON at all.
+
+    The two differ in floats that ECMAScript writes otherwise, and in the order of keys
+    outside ASCII.
+    """
+    kind = type(value)
+    if kind is str or kind is bool or value is None or kind is int:
+        return True
+    if kind is float:
+        return _is_plain_float(cast("float", value))
+    if room <= 0:
+        raise _NotJson
+    plain = True
+    if kind is dict:
+        for key, item in cast("dict[object, object]", value).items():
+            if type(key) is not str:
+                raise _NotJson
+            plain = key.isascii() and plain
+            plain = _is_plain(item, room - 1) and plain
+        return plain
+    if kind is list or kind is tuple:
+        for item in cast("list[object]", value):
+            plain = _is_plain(item, room - 1) and plain
+        return plain
+    raise _NotJson
+
+
+def _is_plain_float(value: float) -> bool:
+    if not math.isfinite(value):
+        raise _NotJson
+    return _EXACT_LOW <= abs(value) < _EXACT_HIGH and not value.is_integer()
+
+
+def _check_names(action: Action) -> None:
+    if not action.tool or not action.thread:
+        empty = "tool" if not action.tool else "thread"
+        raise InvalidAction(f"`{empty}` is empty", hint=f"name the {empty} this call belongs to")
+    for name, text in (("tool", action.tool), ("thread", action.thread), ("call_id", action.call_id)):
+        _check_name(name, text)
+    for place, agent in enumerate(action.agents):
+        _check_name(f"agents[{place}]", agent)
+    confidence = action.confidence
+    if confidence is not None and not 0.0 <= confidence <= 1.0:
+        raise InvalidAction(f"`confidence` must lie between 0 and 1, got {confidence}", hint="leave it out if unknown")
+
+
+def _check_name(where: str, text: object) -> None:
+    if type(text) is not str:
+        raise InvalidAction(f"`{where}` must be text, got {type(text).__name__}", hint="pass a str")
+    if text.isascii() and len(text) <= MAX_NAME:
+        return
+    if len(text) > MAX_NAME:
+        raise InvalidAction(f"`{where}` has {len(text):,} characters, at most {MAX_NAME} are allowed")
+    if _has_lone_surrogate(text):
+        raise InvalidAction(f"`{where}` holds a lone surrogate, which is not text", hint="decode the text properly")
+
+
+def _has_lone_surrogate(text: str) -> bool:
+    return any("\ud800" <= character <= "\udfff" for character in text)
+
+
+def _explain(value: object, where: str) -> InvalidAction:
+    """Return the error that names the first offending path."""
+    found = _first_fault(value, where, MAX_DEPTH)
+    path, problem, hint = found or (where, "has no canonical form", "use plain JSON values")
+    return InvalidAction(f"`{path}` {problem}", hint=hint)
+
+
+def _first_fault(value: object, path: str, room: int) -> tuple[str, str, str] | None:
+    match value:
+        case None | bool():
+            return None
+        case str():
+            return _text_fault(value, path)
+        case int():
+            if abs(value) <= MAX_INTEGER:
+                return None
+            return path, "is an integer beyond 2^53, which JSON readers round", "pass it as text"
+        case float():
+            if math.isfinite(value):
+                return None
+            return path, f"is {value}, which JSON does not have", "use null or text"
+        case dict() | list() | tuple() if room <= 0:
+            return path, f"nests deeper than {MAX_DEPTH} levels", "flatten the arguments"
+        case dict():
+            return _dict_fault(cast("dict[object, object]", value), path, room)
+        case list() | tuple():
+            items = enumerate(cast("list[object]", value))
+            faults = (_first_fault(item, f"{path}[{place}]", room - 1) for place, item in items)
+            return next((fault for fault in faults if fault), None)
+        case _:
+            return path, f"is a {type(value).__name__}, which JSON does not have", "convert it to a JSON value first"
+
+
+def _dict_fault(value: dict[object, object], path: str, room: int) -> tuple[str, str, str] | None:
+    for key, item in value.items():
+        if not isinstance(key, str):
+            return path, f"has the key {key!r}, which is not text", "use text for every key"
+        fault = _text_fault(key, f"{path}.{key}") or _first_fault(item, f"{path}.{key}", room - 1)
+        if fault:
+            return fault
+    return None
+
+
+def _text_fault(value: str, path: str) -> tuple[str, str, str] | None:
+    if _has_lone_surrogate(value):
+        shown = path.encode("utf-8", "backslashreplace").decode()
+        return shown, "holds a lone surrogate, which is not text", "decode the text properly"
+    return None
