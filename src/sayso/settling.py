@@ -1,0 +1,407 @@
+"""How an action is cleared to run, said once for threads and event loops alike.
+
+The steps are generators that yield what they need (a write, a wait) and get it back; the
+gates only carry those out. Fail closed: any fault leaves the generator as an error, and then
+nothing may run.
+"""
+
+import secrets
+from base64 import b32encode
+from collections.abc import Callable, Generator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from hashlib import sha256
+from typing import TypeAlias, TypeVar
+
+from sayso.actions import Action, Json
+from sayso.approvals import Approval, Cause, Permit, Status, Terms
+from sayso.clock import SECOND, Millis
+from sayso.decisions import Change, Event, claim, expire, release, supersede, withdraw
+from sayso.errors import (
+    ClaimRefused,
+    Denied,
+    Expired,
+    OutcomeUnknown,
+    Refused,
+    Rejected,
+    SaysoError,
+    Withdrawn,
+)
+from sayso.policy import Context, Outcome, Policy, Verdict, stricter
+from sayso.stores.base import Alter, Open, Write
+
+
+@dataclass(frozen=True, slots=True)
+class Pause:
+    """Wait until the approval changes or its deadline passes.
+
+    Args:
+        approval: The approval waited for.
+        holder: Who would run it; a decision hands the permit over at once.
+    """
+
+    approval: Approval
+    holder: str
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """Read an approval as it is now."""
+
+    approval_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """Write down something about an action nobody was asked about."""
+
+    event: Event
+
+
+Need: TypeAlias = Write | Pause | Read | Note
+Reply: TypeAlias = Change | Approval | None
+T = TypeVar("T")
+Flow: TypeAlias = Generator[Need, Reply, T]
+
+Observe: TypeAlias = Callable[[Action], Mapping[str, Json]]
+"""Reads what an action relies on (a version, a balance, a hash); raises when it cannot."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settlement:
+    """What an agent may do now, and why.
+
+    Args:
+        action: What may run: what was asked for, or what a person changed it to.
+        verdict: What policy said when it was asked.
+        approval: The approval, when a person was asked.
+        permit: The right to run, to be handed back to `complete`.
+    """
+
+    action: Action
+    verdict: Verdict
+    approval: Approval | None = None
+    permit: Permit | None = None
+
+    @property
+    def may_run(self) -> bool:
+        """Whether `action` may run, once, now."""
+        return self.permit is not None or (self.approval is None and self.verdict.outcome is Outcome.ALLOW)
+
+    @property
+    def was_edited(self) -> bool:
+        """Whether a person changed the action."""
+        return self.approval is not None and self.approval.edited is not None
+
+    @property
+    def response(self) -> str | None:
+        """A person's words that are the tool's result, if that is how it ended."""
+        approval = self.approval
+        if approval is None or approval.status is not Status.RESPONDED or approval.resolution is None:
+            return None
+        return approval.resolution.message
+
+    @property
+    def refusal(self) -> SaysoError | None:
+        """Why it may not run, in words meant for the agent; None when it may or was answered."""
+        if self.may_run or self.response is not None:
+            return None
+        if self.approval is None:
+            return Denied(
+                f"policy denies `{self.action.tool}`: {self.verdict.why}",
+                hint="it was not run; do not try it again in this form",
+            )
+        return refusal_of(self.approval)
+
+    def check(self) -> "Settlement":
+        """Return itself, or raise why it may not run.
+
+        Raises:
+            Refused: Denied, rejected, expired, withdrawn, or of unknown outcome.
+            ClaimRefused: It ran already.
+        """
+        refusal = self.refusal
+        if refusal is not None:
+            raise refusal
+        return self
+
+
+def refusal_of(approval: Approval) -> SaysoError:
+    """Return why an approval lets nothing run, in words meant for the agent."""
+    tool, ended = approval.action.tool, approval.resolution
+    message = ended.message if ended else ""
+    by = ended.by if ended else ""
+    match approval.status:
+        case Status.REJECTED:
+            reason = f" with reason: {message}" if message else ""
+            return _refused(Rejected, approval, f"{by} rejected `{tool}`{reason}", "it was not run; do not retry it unless asked to")
+        case Status.EXPIRED:
+            minutes = f"{approval.terms.window} s"
+            return _refused(Expired, approval, f"nobody approved `{tool}` within {minutes}", "it was not run; silence is a denial")
+        case Status.WITHDRAWN if ended and ended.cause is Cause.POLICY:
+            return _refused(Denied, approval, f"policy now denies `{tool}`: {message}", "it was not run")
+        case Status.WITHDRAWN:
+            return _refused(Withdrawn, approval, f"the request for `{tool}` was withdrawn: {message}", "it was not run")
+        case Status.UNKNOWN:
+            hint = "it is never started again by itself; find out whether it ran"
+            return _refused(OutcomeUnknown, approval, f"`{tool}` was started and did not report back", hint)
+        case Status.DONE | Status.FAILED | Status.RUNNING:
+            problem = f"`{tool}` was started already under approval {approval.id}, which is {approval.status}"
+            return ClaimRefused(problem, hint="an approval runs once", approval_id=approval.id)
+        case _:
+            problem = f"`{tool}` still waits for a decision on approval {approval.id}"
+            return ClaimRefused(problem, hint="wait for it", approval_id=approval.id)
+
+
+def _refused(kind: type[Refused], approval: Approval, message: str, hint: str) -> Refused:
+    return kind(message, hint=hint, approval_id=approval.id)
+
+
+def approval_id(action: Action, replaces: str = "") -> str:
+    """Return the name of an approval: the same request has the same name."""
+    text = f"{action.digest} {action.call_id} {replaces}"
+    return "ap" + b32encode(sha256(text.encode()).digest())[:14].decode().lower()
+
+
+def new_approval(action: Action, verdict: Verdict, terms: Terms, now: Millis, replaces: str = "") -> Approval:
+    """Return the approval that asks people about an action."""
+    return Approval(
+        id=approval_id(action, replaces),
+        action=action,
+        terms=terms,
+        why=verdict.why,
+        description=verdict.description,
+        opened_at=now,
+        deadline=now + terms.window * SECOND,
+        replaces=replaces,
+    )
+
+
+class Settling:
+    """The steps from an action to the right to run it.
+
+    Args:
+        policy: Which actions need a person.
+        name: The gate, as the audit names it.
+        now: Tells the store's time.
+        observe: What to read again before running, by tool.
+    """
+
+    def __init__(
+        self, *, policy: Policy, name: str, now: Callable[[], Millis], observe: Mapping[str, Observe]
+    ) -> None:
+        self.policy = policy
+        self.name = name
+        self._now = now
+        self._observe = observe
+        self._asked = 0
+        self._nonce = secrets.token_hex(4)
+
+    def ask(self, action: Action, verdict: Verdict, context: Context | None) -> Flow[Settlement]:
+        """Open, wait, settle."""
+        if verdict.terms is None:
+            if verdict.outcome is Outcome.DENY:
+                yield Note(_noted("denied", action, verdict))
+            return Settlement(action=action, verdict=verdict)
+        request = self._request(action, verdict, verdict.terms)
+        try:
+            approval = (yield from _write(Open(approval=request))).approval
+        except BaseException:
+            with suppress(SaysoError):
+                yield Alter(approval_id=request.id, step=_take_back(""))
+            raise
+        while True:
+            holder = self._holder()
+            if approval.status is Status.PENDING:
+                approval = yield from self._wait(approval, holder)
+            if approval.resolution and approval.resolution.successor:
+                approval = yield from _read(approval.resolution.successor)
+                continue
+            if approval.status is Status.APPROVED or _is_held(approval, holder):
+                approval = yield from self._start(approval, holder, context)
+                if approval.status is Status.WITHDRAWN and approval.resolution and approval.resolution.successor:
+                    continue
+            return _settled(approval, verdict, holder)
+
+    def open(self, action: Action, verdict: Verdict) -> Flow[Approval]:
+        """Store the request; the same request again finds the one there is."""
+        if verdict.terms is None:
+            raise Denied(f"policy asks nobody about `{action.tool}`: it is {verdict.outcome}", hint=verdict.why)
+        request = self._request(action, verdict, verdict.terms)
+        return (yield from _write(Open(approval=request))).approval
+
+    def settle(self, approval_id: str, verdict: Verdict | None = None) -> Flow[Settlement | None]:
+        """Return how an approval ended, applying its deadline; None while it is pending."""
+        approval = yield from _read(approval_id)
+        if approval.status is Status.PENDING and self._now() > approval.deadline:
+            approval = (yield from _write(Alter(approval_id=approval_id, step=expire))).approval
+        if approval.status is Status.PENDING:
+            return None
+        return _settled(approval, verdict or _asked(approval), "")
+
+    def claim(self, approval_id: str, action: Action | None, context: Context | None) -> Flow[Settlement]:
+        """Take the permit of an approved action, judging it once more first."""
+        approval = yield from _read(approval_id)
+        holder = self._holder()
+        if approval.status is not Status.APPROVED:
+            raise refusal_of(approval)
+        if action is not None and action.digest != approval.effective.digest:
+            claim(approval, action.digest, holder, self._now())
+        approval = yield from self._start(approval, holder, context)
+        settlement = _settled(approval, _asked(approval), holder)
+        if not settlement.may_run and approval.resolution and approval.resolution.successor:
+            raise ClaimRefused(
+                f"approval {approval_id} no longer covers it: {approval.resolution.message}",
+                hint=f"approval {approval.resolution.successor} was opened instead",
+                approval_id=approval_id,
+            )
+        return settlement.check()
+
+    def _wait(self, approval: Approval, holder: str) -> Flow[Approval]:
+        """Wait for the answer or the deadline; a cancelled agent takes its request back."""
+        try:
+            while approval.status is Status.PENDING:
+                woken = yield Pause(approval, holder)
+                if isinstance(woken, Approval):
+                    approval = woken
+                else:
+                    approval = (yield from _write(Alter(approval_id=approval.id, step=expire))).approval
+        except BaseException:
+            with suppress(SaysoError):
+                yield Alter(approval_id=approval.id, step=_take_back(holder))
+            raise
+        return approval
+
+    def _start(self, approval: Approval, holder: str, context: Context | None) -> Flow[Approval]:
+        """Ask policy and the world once more, then take the permit."""
+        action = approval.effective
+        verdict = self.policy.judge(action, context)
+        held = _is_held(approval, holder)
+        problem, successor = self._drift(approval, verdict)
+        if problem and successor is None:
+            step = _stop(held, lambda a, now: withdraw(a, now, by=self.name, cause=Cause.POLICY, message=problem))
+        elif successor is not None:
+            opened = successor
+            step = _stop(
+                held, lambda a, now: supersede(a, opened, now, by=self.name, via="gate", why=problem)
+            )
+        elif held:
+            return approval
+        else:
+            step = _claiming(action.digest, holder)
+        return (yield from _write(Alter(approval_id=approval.id, step=step))).approval
+
+    def _drift(self, approval: Approval, verdict: Verdict) -> tuple[str, Approval | None]:
+        """Return what changed since the pause, and the approval that must be asked for, if any."""
+        action = approval.effective
+        if verdict.outcome is Outcome.DENY:
+            return verdict.why, None
+        if action.tool in self._observe:
+            try:
+                facts = dict(self._observe[action.tool](action))
+            except SaysoError as error:
+                return f"its preconditions could not be read: {error}", None
+            if facts != dict(action.facts):
+                changed = _fact_changes(action.facts, facts)
+                fresh = replace(action, facts=facts)
+                why = f"it was approved under other circumstances: {changed}"
+                stale = replace(approval, action=fresh)
+                return why, replace(
+                    new_approval(fresh, verdict, stale.terms, self._now(), approval.id), why=why
+                )
+        if verdict.terms is not None and stricter(verdict.terms, approval.terms):
+            why = f"policy became stricter since it was approved: {verdict.why}"
+            return why, new_approval(action, verdict, verdict.terms, self._now(), approval.id)
+        return "", None
+
+    def _request(self, action: Action, verdict: Verdict, terms: Terms) -> Approval:
+        """Return the approval to open, with what the action relies on read now."""
+        if not action.call_id:
+            action = replace(action, call_id=secrets.token_hex(6))
+        if action.tool in self._observe:
+            action = replace(action, facts=self._observe[action.tool](action))
+        return new_approval(action, verdict, terms, self._now())
+
+    def _holder(self) -> str:
+        self._asked += 1
+        return f"{self.name}/{self._nonce}-{self._asked}"
+
+
+def _noted(kind: str, action: Action, verdict: Verdict) -> Event:
+    data: dict[str, Json] = {"tool": action.tool, "digest": action.digest, "rule": verdict.rule}
+    if verdict.reasons:
+        data["reasons"] = [str(reason) for reason in verdict.reasons]
+    return Event(kind=kind, thread=action.thread, by=action.requested_by, data=data)
+
+
+def _asked(approval: Approval) -> Verdict:
+    """Return the verdict an approval was opened with."""
+    terms = approval.terms
+    return Verdict(
+        outcome=Outcome.ASK,
+        effect=terms.effect,
+        reasons=terms.reasons,
+        rule=terms.rule,
+        why=approval.why,
+        description=approval.description,
+        terms=terms,
+    )
+
+
+def _settled(approval: Approval, verdict: Verdict, holder: str) -> Settlement:
+    permit = approval.permit if _is_held(approval, holder) else None
+    return Settlement(action=approval.effective, verdict=verdict, approval=approval, permit=permit)
+
+
+def _is_held(approval: Approval, holder: str) -> bool:
+    permit = approval.permit
+    return approval.status is Status.RUNNING and permit is not None and permit.holder == holder
+
+
+def _claiming(digest: str, holder: str) -> Callable[[Approval, Millis], Change]:
+    return lambda approval, now: claim(approval, digest, holder, now)
+
+
+def _stop(held: bool, step: Callable[[Approval, Millis], Change]) -> Callable[[Approval, Millis], Change]:  # noqa: FBT001 - a private switch
+    """Give the permit back first when it is held, in the same transaction."""
+
+    def stopping(approval: Approval, now: Millis) -> Change:
+        if not held or approval.permit is None:
+            return step(approval, now)
+        freed = release(approval, approval.permit, approval.permit.holder)
+        stopped = step(freed.approval, now)
+        return replace(stopped, events=freed.events + stopped.events)
+
+    return stopping
+
+
+def _take_back(holder: str) -> Callable[[Approval, Millis], Change]:
+    def step(approval: Approval, now: Millis) -> Change:
+        held = _is_held(approval, holder)
+        return _stop(
+            held, lambda a, at: withdraw(a, at, by=holder, cause=Cause.CANCELLED, message="the run was cancelled")
+        )(approval, now)
+
+    return step
+
+
+def _fact_changes(before: Mapping[str, Json], after: Mapping[str, Json]) -> str:
+    names = sorted(before.keys() | after.keys())
+    changes = [
+        f"{name} was {before.get(name)!r}, is {after.get(name)!r}" for name in names if before.get(name) != after.get(name)
+    ]
+    return "; ".join(changes)
+
+
+def _write(write: Write) -> Flow[Change]:
+    change = yield write
+    if not isinstance(change, Change):
+        raise TypeError(f"a write must be answered by its change, got {change!r}")
+    return change
+
+
+def _read(approval_id: str) -> Flow[Approval]:
+    approval = yield Read(approval_id)
+    if not isinstance(approval, Approval):
+        raise TypeError(f"a read must be answered by its approval, got {approval!r}")
+    return approval

@@ -1,0 +1,151 @@
+"""The port every store implements: one write is one transaction, whole or not at all.
+
+A store remembers approvals, the audit and the outbox. It decides nothing: what a write does
+to an approval is a pure function that it calls inside the transaction, with its own clock.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple, Protocol, TypeAlias
+
+from sayso.approvals import Approval, Status
+from sayso.audit import Entry
+from sayso.clock import Clock, Millis
+from sayso.decisions import Change, Event
+
+Step: TypeAlias = Callable[[Approval, Millis], Change]
+"""What becomes of an approval, given the store's time; raises to refuse."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Open:
+    """Store a new approval; opening the same request again returns the one there is.
+
+    Args:
+        approval: The approval to store.
+    """
+
+    approval: Approval
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Alter:
+    """Read an approval, compute its change, save it: one compare-and-set.
+
+    Args:
+        approval_id: Which approval.
+        step: What becomes of it. May be called again when the transaction is retried.
+    """
+
+    approval_id: str
+    step: Step
+
+
+Write: TypeAlias = Open | Alter
+
+Changed: TypeAlias = Mapping[str, Approval | None]
+"""Approvals that changed, by id; None where the record is not at hand and must be read."""
+
+
+class Notice(NamedTuple):
+    """Something a person should be told, waiting in the outbox."""
+
+    seq: int
+    approval_id: str
+    kind: str
+    at: Millis
+
+
+class Page(NamedTuple):
+    """A page of approvals and the cursor of the next one, None at the end."""
+
+    approvals: tuple[Approval, ...]
+    next: int | None
+
+
+class Store(Protocol):
+    """What remembers. Every method is one transaction and returns when it is safe on disk."""
+
+    clock: Clock
+
+    def write(self, write: Write) -> Change:
+        """Do one write and return its change.
+
+        Raises:
+            NotFound: There is no such approval.
+            SaysoError: The step refused; nothing was saved but what the refusal records.
+            StoreError: The store could not; nothing was saved.
+        """
+        ...
+
+    def write_many(self, writes: Sequence[Write]) -> list["Change | BaseException"]:
+        """Do many writes in as few transactions as possible; each succeeds or fails alone."""
+        ...
+
+    def submit(self, write: Write, done: Callable[["Change | BaseException"], None]) -> None:
+        """Do one write without waiting; `done` is called from another thread."""
+        ...
+
+    def note(self, event: Event, *, durable: bool = False) -> None:
+        """Write down something about an action nobody was asked about, soon or, if durable, now."""
+        ...
+
+    def flush(self) -> None:
+        """Write down what `note` still holds back."""
+        ...
+
+    def get(self, approval_id: str) -> Approval:
+        """Return one approval.
+
+        Raises:
+            NotFound: There is none by this id.
+        """
+        ...
+
+    def find(self, prefix: str) -> list[str]:
+        """Return up to ten ids that start with `prefix`."""
+        ...
+
+    def page(self, status: Status | None = Status.PENDING, *, after: int = 0, limit: int = 50) -> Page:
+        """Return a page in order of arrival; with `status` None, every status, newest first."""
+        ...
+
+    def counts(self) -> Mapping[Status, int]:
+        """Return how many approvals are in each status."""
+        ...
+
+    def due(self, now: Millis, limit: int = 500) -> list[str]:
+        """Return the approvals that time alone changes by now, oldest first."""
+        ...
+
+    def entries(self, *, after: int = 0) -> Iterator[Entry]:
+        """Yield the audit in order, from after a number."""
+        ...
+
+    def entries_of(self, approval_id: str) -> list[Entry]:
+        """Return the audit entries of one approval."""
+        ...
+
+    def heads(self) -> Mapping[str, tuple[int, bytes]]:
+        """Return the last number and hash of every chain."""
+        ...
+
+    def statuses(self) -> Mapping[str, str]:
+        """Return the status of every approval."""
+        ...
+
+    def notices(self, limit: int = 500) -> list[Notice]:
+        """Return what is still to be told, oldest first."""
+        ...
+
+    def delivered(self, notices: Sequence[Notice]) -> None:
+        """Take delivered notices out of the outbox."""
+        ...
+
+    def subscribe(self, callback: Callable[[Changed], None]) -> None:
+        """Call `callback` with the approvals that changed, in any process."""
+        ...
+
+    def close(self) -> None:
+        """Write down what is held back and let go of files and threads."""
+        ...

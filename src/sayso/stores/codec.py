@@ -1,0 +1,242 @@
+"""How records become the text a store keeps, and back; the same for every store.
+
+Reading computes the digest of the action again, so a row changed behind Sayso's back is
+noticed before anybody is shown it or anything runs.
+"""
+
+from functools import lru_cache
+from typing import NamedTuple, TypeAlias, cast
+
+import orjson
+
+from sayso.actions import Action, Json, Origin
+from sayso.approvals import (
+    Approval,
+    Cause,
+    Challenge,
+    Decision,
+    DecisionKind,
+    Effect,
+    Permit,
+    Person,
+    ProofKind,
+    ProofRule,
+    Reason,
+    Resolution,
+    Silence,
+    Status,
+    Terms,
+)
+from sayso.errors import SaysoError, StoreDamaged
+
+Fields: TypeAlias = dict[str, object]
+
+
+class Row(NamedTuple):
+    """An approval as its columns."""
+
+    seq: int
+    id: str
+    status: str
+    version: int
+    terms: int
+    state: str
+    body: str
+
+
+def write_terms(terms: Terms) -> str:
+    """Write terms as text, the same text for equal terms."""
+    return _dump(
+        {
+            "effect": terms.effect,
+            "reasons": terms.reasons,
+            "decisions": terms.decisions,
+            "window": terms.window,
+            "silence": terms.silence,
+            "proof": [terms.proof.kind, terms.proof.template],
+            "quorum": terms.quorum,
+            "rule": terms.rule,
+            "schema": terms.args_schema,
+            "lease": terms.lease,
+        }
+    )
+
+
+@lru_cache(maxsize=1024)
+def read_terms(text: str) -> Terms:
+    """Read terms back."""
+    found = _load(text)
+    proof_kind, template = cast("tuple[str, str]", found["proof"])
+    return Terms(
+        effect=Effect(cast("str", found["effect"])),
+        reasons=tuple(Reason(reason) for reason in cast("list[str]", found["reasons"])),
+        decisions=tuple(DecisionKind(kind) for kind in cast("list[str]", found["decisions"])),
+        window=cast("int", found["window"]),
+        silence=Silence(cast("str", found["silence"])),
+        proof=ProofRule(kind=ProofKind(proof_kind), template=template),
+        quorum=tuple((group, needed) for group, needed in cast("list[tuple[str, int]]", found["quorum"])),
+        rule=cast("str", found["rule"]),
+        args_schema=cast("dict[str, Json] | None", found["schema"]),
+        lease=cast("int", found["lease"]),
+    )
+
+
+def write_body(approval: Approval) -> str:
+    """Write what never changes after the opening."""
+    rest = {
+        "why": approval.why,
+        "description": approval.description,
+        "replaces": approval.replaces,
+        "opened": approval.opened_at,
+        "deadline": approval.deadline,
+    }
+    return _dump(_action_fields(approval.action) | {name: value for name, value in rest.items() if value})
+
+
+def write_state(approval: Approval) -> str:
+    """Write what changes: empty while nothing has happened yet."""
+    state: Fields = {}
+    if approval.edited:
+        state["edited"] = _action_fields(approval.edited)
+    if approval.decisions:
+        state["decisions"] = [_decision_fields(decision) for decision in approval.decisions]
+    if approval.challenges:
+        state["challenges"] = [
+            [code.session, code.digest, code.salt, code.hash, code.until, code.tries] for code in approval.challenges
+        ]
+    if approval.permit:
+        state["permit"] = [approval.permit.digest, approval.permit.holder, approval.permit.until]
+    if approval.resolution:
+        ended = approval.resolution
+        state["resolution"] = [ended.status, ended.cause, ended.at, ended.by, ended.message, ended.successor]
+    return _dump(state) if state else ""
+
+
+def read_approval(row: Row, terms: Terms) -> Approval:
+    """Read an approval back, checking the action against its digest.
+
+    Raises:
+        StoreDamaged: The row was changed by something other than Sayso, or cannot be read.
+    """
+    try:
+        return _read_approval(row, terms)
+    except (KeyError, TypeError, ValueError, SaysoError) as error:
+        raise StoreDamaged(
+            f"approval {row.id} cannot be trusted: its row in the store was changed or damaged ({error})",
+            hint="run `sayso audit verify`, and restore the store from a backup",
+            approval_id=row.id,
+        ) from error
+
+
+def _read_approval(row: Row, terms: Terms) -> Approval:
+    body = _load(row.body)
+    state = _load(row.state) if row.state else {}
+    permit = cast("tuple[str, str, int] | None", state.get("permit"))
+    ended = cast("tuple[str, str, int, str, str, str] | None", state.get("resolution"))
+    challenges = cast("list[tuple[str, str, str, str, int, int]]", state.get("challenges", []))
+    return Approval(
+        id=row.id,
+        seq=row.seq,
+        version=row.version,
+        action=_read_action(body),
+        terms=terms,
+        why=cast("str", body.get("why", "")),
+        description=cast("str", body.get("description", "")),
+        replaces=cast("str", body.get("replaces", "")),
+        opened_at=cast("int", body["opened"]),
+        deadline=cast("int", body["deadline"]),
+        status=Status(row.status),
+        edited=_read_action(cast("Fields", state["edited"])) if "edited" in state else None,
+        decisions=tuple(_read_decision(given) for given in cast("list[Fields]", state.get("decisions", []))),
+        challenges=tuple(
+            Challenge(session=session, digest=digest, salt=salt, hash=code, until=until, tries=tries)
+            for session, digest, salt, code, until, tries in challenges
+        ),
+        permit=Permit(approval_id=row.id, digest=permit[0], holder=permit[1], until=permit[2]) if permit else None,
+        resolution=_read_resolution(ended) if ended else None,
+    )
+
+
+def _read_resolution(ended: tuple[str, str, int, str, str, str]) -> Resolution:
+    status, cause, at, by, message, successor = ended
+    return Resolution(
+        status=Status(status), cause=Cause(cause), at=at, by=by, message=message, successor=successor
+    )
+
+
+def _action_fields(action: Action) -> Fields:
+    found: Fields = {
+        "tool": action.tool,
+        "args": orjson.Fragment(action.canonical_args),
+        "thread": action.thread,
+        "digest": action.digest,
+        "by": action.requested_by,
+    }
+    if action.call_id:
+        found["call"] = action.call_id
+    if action.agents:
+        found["agents"] = action.agents
+    if action.confidence is not None:
+        found["confidence"] = action.confidence
+    if action.origins:
+        found["origins"] = dict(action.origins)
+    if action.facts:
+        found["facts"] = dict(action.facts)
+    return found
+
+
+def _read_action(found: Fields) -> Action:
+    action = Action(
+        tool=cast("str", found["tool"]),
+        args=cast("dict[str, Json]", found["args"]),
+        thread=cast("str", found["thread"]),
+        call_id=cast("str", found.get("call", "")),
+        agents=tuple(cast("list[str]", found.get("agents", []))),
+        requested_by=cast("str", found["by"]),
+        confidence=cast("float | None", found.get("confidence")),
+        origins={name: Origin(value) for name, value in cast("dict[str, str]", found.get("origins", {})).items()},
+        facts=cast("dict[str, Json]", found.get("facts", {})),
+    )
+    if action.digest != found["digest"]:
+        raise ValueError(f"the action's digest is {action.digest[:12]}, the row says {found['digest']}")
+    return action
+
+
+def _decision_fields(decision: Decision) -> Fields:
+    person = decision.person
+    found: Fields = {
+        "kind": decision.kind,
+        "by": person.id,
+        "via": person.via,
+        "digest": decision.digest,
+        "at": decision.at,
+        "proof": decision.proof,
+    }
+    if person.groups:
+        found["groups"] = sorted(person.groups)
+    if decision.shown:
+        found["shown"] = decision.shown
+    if decision.message:
+        found["message"] = decision.message
+    return found
+
+
+def _read_decision(found: Fields) -> Decision:
+    groups = frozenset(cast("list[str]", found.get("groups", [])))
+    return Decision(
+        kind=DecisionKind(cast("str", found["kind"])),
+        person=Person(id=cast("str", found["by"]), groups=groups, via=cast("str", found["via"])),
+        digest=cast("str", found["digest"]),
+        shown=cast("str", found.get("shown", "")),
+        message=cast("str", found.get("message", "")),
+        at=cast("int", found["at"]),
+        proof=ProofKind(cast("str", found["proof"])),
+    )
+
+
+def _dump(value: object) -> str:
+    return orjson.dumps(value).decode()
+
+
+def _load(text: str) -> Fields:
+    return cast("Fields", orjson.loads(text))

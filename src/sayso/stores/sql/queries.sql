@@ -1,0 +1,112 @@
+-- name: terms_id
+-- The id of a set of terms.
+SELECT id FROM terms WHERE body = ?;
+
+-- name: terms_body
+-- A set of terms by id.
+SELECT body FROM terms WHERE id = ?;
+
+-- name: insert_terms
+-- Keep a set of terms that was not seen before.
+INSERT INTO terms (body) VALUES (?) RETURNING id;
+
+-- name: insert_approval
+-- A new approval; the same request opened again changes nothing.
+INSERT INTO approvals (id, status, due, version, terms, state) VALUES (?, ?, ?, 0, ?, ?)
+ON CONFLICT (id) DO NOTHING RETURNING seq;
+
+-- name: insert_body
+-- The part of an approval that never changes.
+INSERT INTO bodies (seq, body) VALUES (?, ?);
+
+-- name: approval
+-- One approval, whole.
+SELECT a.seq, a.id, a.status, a.version, a.terms, a.state, b.body
+FROM approvals a JOIN bodies b ON b.seq = a.seq WHERE a.id = ?;
+
+-- name: update_approval
+-- The next version of an approval, if it is still at the version that was read.
+UPDATE approvals SET status = ?, due = ?, version = version + 1, state = ? WHERE seq = ? AND version = ?;
+
+-- name: page
+-- A page of one status in order of arrival, after a cursor.
+SELECT a.seq, a.id, a.status, a.version, a.terms, a.state, b.body
+FROM approvals a JOIN bodies b ON b.seq = a.seq
+WHERE a.status = ? AND a.seq > ? ORDER BY a.seq LIMIT ?;
+
+-- name: page_all
+-- A page of every status, newest first, before a cursor.
+SELECT a.seq, a.id, a.status, a.version, a.terms, a.state, b.body
+FROM approvals a JOIN bodies b ON b.seq = a.seq
+WHERE a.seq < ? ORDER BY a.seq DESC LIMIT ?;
+
+-- name: counts
+-- How many approvals are in each status.
+SELECT status, count(*) FROM approvals GROUP BY status;
+
+-- name: ids_like
+-- The ids that start with what a person typed.
+SELECT id FROM approvals WHERE id >= ? AND id < ? ORDER BY id LIMIT ?;
+
+-- name: due
+-- What time alone changes now, oldest first.
+SELECT id FROM approvals WHERE due IS NOT NULL AND due < ? ORDER BY due LIMIT ?;
+
+-- name: chain
+-- The chain of a thread.
+SELECT id, n, head FROM chains WHERE thread = ?;
+
+-- name: insert_chain
+-- Start the chain of a thread.
+INSERT INTO chains (thread, n, head) VALUES (?, 0, ?) RETURNING id;
+
+-- name: update_chain
+-- Move the head of a chain.
+UPDATE chains SET n = ?, head = ? WHERE id = ?;
+
+-- name: insert_entry
+-- One audit entry.
+INSERT INTO entries (chain, n, at, kind, approval, body, hash) VALUES (?, ?, ?, ?, ?, ?, ?);
+
+-- name: entries
+-- Audit entries in the order they were written, after a cursor.
+SELECT e.seq, c.thread, e.n, e.at, e.kind, e.approval, e.body, e.hash
+FROM entries e JOIN chains c ON c.id = e.chain WHERE e.seq > ? ORDER BY e.seq LIMIT ?;
+
+-- name: entries_of
+-- The audit entries of one approval.
+SELECT e.seq, c.thread, e.n, e.at, e.kind, e.approval, e.body, e.hash
+FROM entries e JOIN chains c ON c.id = e.chain WHERE e.approval = ? ORDER BY e.seq;
+
+-- name: last_entry
+-- The newest audit entry's number.
+SELECT coalesce(max(seq), 0) FROM entries;
+
+-- name: changed
+-- The approvals that have audit entries after a cursor.
+SELECT DISTINCT approval FROM entries WHERE seq > ? AND approval <> '';
+
+-- name: chains
+-- Every chain with its head.
+SELECT thread, n, head FROM chains ORDER BY id;
+
+-- name: statuses
+-- Every approval with its status, for comparing with the audit.
+SELECT id, status FROM approvals ORDER BY seq;
+
+-- name: insert_notice
+-- Something people should be told.
+INSERT INTO notices (approval, kind, at) VALUES (?, ?, ?);
+
+-- name: notices
+-- What is still to be told, oldest first.
+SELECT seq, approval, kind, at FROM notices ORDER BY seq LIMIT ?;
+
+-- name: delete_notice
+-- A notice that was delivered.
+DELETE FROM notices WHERE seq = ?;
+
+-- name: use_totp_step
+-- Spend a one-time password step; a step that was spent before changes nothing.
+INSERT INTO totp_steps (person, step) VALUES (?, ?)
+ON CONFLICT (person) DO UPDATE SET step = excluded.step WHERE excluded.step > totp_steps.step;

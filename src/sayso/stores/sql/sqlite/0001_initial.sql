@@ -1,0 +1,64 @@
+-- Terms are shared by all approvals of one rule, so each distinct set is kept once.
+CREATE TABLE terms (
+  id INTEGER PRIMARY KEY,
+  body TEXT NOT NULL UNIQUE
+);
+
+-- The narrow row that lists, counts, sweeps and decides read. seq is the order of arrival.
+-- due is when time alone changes it: the deadline while pending, the lease while running.
+CREATE TABLE approvals (
+  seq INTEGER PRIMARY KEY,
+  id TEXT NOT NULL UNIQUE,
+  status TEXT NOT NULL,
+  due INTEGER,
+  version INTEGER NOT NULL,
+  terms INTEGER NOT NULL REFERENCES terms (id),
+  state TEXT NOT NULL
+);
+CREATE INDEX approvals_by_status ON approvals (status, seq);
+CREATE INDEX approvals_due ON approvals (due) WHERE due IS NOT NULL;
+
+-- What never changes after the opening, apart so that lists stay narrow.
+CREATE TABLE bodies (
+  seq INTEGER PRIMARY KEY REFERENCES approvals (seq),
+  body TEXT NOT NULL
+);
+
+-- One hash chain per thread; n counts its entries, head is the hash of the last.
+CREATE TABLE chains (
+  id INTEGER PRIMARY KEY,
+  thread TEXT NOT NULL UNIQUE,
+  n INTEGER NOT NULL,
+  head BLOB NOT NULL
+);
+
+-- The audit: appended in the same transaction as what it records, never changed.
+CREATE TABLE entries (
+  seq INTEGER PRIMARY KEY AUTOINCREMENT,
+  chain INTEGER NOT NULL REFERENCES chains (id),
+  n INTEGER NOT NULL,
+  at INTEGER NOT NULL,
+  kind TEXT NOT NULL,
+  approval TEXT NOT NULL,
+  body TEXT NOT NULL,
+  hash BLOB NOT NULL
+);
+CREATE INDEX entries_by_approval ON entries (approval) WHERE approval <> '';
+CREATE TRIGGER entries_never_change BEFORE UPDATE ON entries
+BEGIN SELECT RAISE (ABORT, 'audit entries are never changed'); END;
+CREATE TRIGGER entries_never_go BEFORE DELETE ON entries
+BEGIN SELECT RAISE (ABORT, 'audit entries are never deleted'); END;
+
+-- The outbox: what people should be told, delivered later by the worker.
+CREATE TABLE notices (
+  seq INTEGER PRIMARY KEY AUTOINCREMENT,
+  approval TEXT NOT NULL,
+  kind TEXT NOT NULL,
+  at INTEGER NOT NULL
+);
+
+-- The last one-time password step each person used, so that none works twice.
+CREATE TABLE totp_steps (
+  person TEXT PRIMARY KEY,
+  step INTEGER NOT NULL
+) WITHOUT ROWID;

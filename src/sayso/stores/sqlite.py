@@ -1,0 +1,296 @@
+"""The embedded store: one SQLite file, safe with several threads and processes on it.
+
+WAL, `synchronous=FULL`, BEGIN IMMEDIATE. A write returns only when it is on disk. It never
+decides anything; it must never lose or half-save what it was given.
+"""
+
+import sqlite3
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+
+from sayso.approvals import Approval, Status, Terms
+from sayso.audit import Entry
+from sayso.clock import Clock, Millis
+from sayso.decisions import Change, Event
+from sayso.stores.base import Changed, Notice, Page, Write
+from sayso.stores.codec import Row, read_approval, read_terms
+from sayso.stores.doorbell import Doorbell
+from sayso.stores.schema import connect, explain, prepare
+from sayso.stores.sql import queries
+from sayso.stores.transaction import Transaction, not_found
+from sayso.stores.writer import GroupWriter, Job
+
+NOTES_HELD = 256
+"""How many notes about allowed actions are held back at most before they are written."""
+
+CACHED = 4096
+"""How many approvals are kept decoded, each checked against its stored version when used."""
+
+_Result = Change | BaseException
+
+
+class SqliteStore:
+    """Approvals, audit and outbox in one SQLite file.
+
+    Args:
+        path: The file, or `:memory:`.
+        clock: What tells the time.
+        migrate: Whether to bring an older schema up to date.
+
+    Raises:
+        StoreError: The file cannot be opened or used; says why.
+    """
+
+    def __init__(self, path: str, *, clock: Clock, migrate: bool = True) -> None:
+        self.path = path
+        self.clock = clock
+        self._sql = queries()
+        self._writing = connect(path)
+        prepare(self._writing, path, migrate=migrate)
+        self._in_memory = path == ":memory:"
+        self._reading = self._writing if self._in_memory else connect(path)
+        self._lock = threading.RLock()
+        self._read_lock = self._lock if self._in_memory else threading.RLock()
+        self._writer: GroupWriter[Write | None, Change] = GroupWriter(self._commit, self._after)
+        self._cache: OrderedDict[str, Approval] = OrderedDict()
+        self._notes: list[tuple[Event, Millis]] = []
+        self._notes_lock = threading.Lock()
+        self._terms_ids: dict[str, int] = {}
+        self._terms: dict[int, Terms] = {}
+        self._subscribers: list[Callable[[Changed], None]] = []
+        self._doorbell: Doorbell | None = None
+        self._subscribed = threading.Lock()
+
+    # -- writing ---------------------------------------------------------------------------
+
+    def write(self, write: Write) -> Change:
+        """Do one write; see `Store.write`."""
+        return _settle(self._writer.run(write))
+
+    def write_many(self, writes: Sequence[Write]) -> list[_Result]:
+        """Do many writes; see `Store.write_many`."""
+        return [_refused(outcome) for outcome in self._writer.run_many(writes)]
+
+    def submit(self, write: Write, done: Callable[[_Result], None]) -> None:
+        """Do one write without waiting; see `Store.submit`."""
+        self._writer.submit(write, lambda outcome: done(_refused(outcome)))
+
+    def note(self, event: Event, *, durable: bool = False) -> None:
+        """Write down something about an action nobody was asked about; see `Store.note`."""
+        with self._notes_lock:
+            self._notes.append((event, self.clock.now()))
+            full = len(self._notes) >= NOTES_HELD
+        if durable or full:
+            self.flush()
+
+    def flush(self) -> None:
+        """Write down what `note` still holds back."""
+        if self._notes:
+            self._writer.run(None)
+
+    def delivered(self, notices: Sequence[Notice]) -> None:
+        """Take delivered notices out of the outbox."""
+        with self._lock, explain(self.path):
+            self._writing.execute("BEGIN IMMEDIATE")
+            try:
+                self._writing.executemany(self._sql["delete_notice"], [(notice.seq,) for notice in notices])
+                self._writing.execute("COMMIT")
+            except sqlite3.Error:
+                self._roll_back()
+                raise
+
+    def _commit(self, jobs: Sequence[Job[Write | None, Change]]) -> None:
+        """Do a group in one transaction; when the store itself fails, do each alone."""
+        with self._lock:
+            notes = self._take_notes()
+            try:
+                with explain(self.path):
+                    self._transact(jobs, notes)
+            except BaseException as error:  # noqa: BLE001 - delivered to the caller it belongs to
+                self._roll_back()
+                self._give_back(notes)
+                if len(jobs) > 1:
+                    for job in jobs:
+                        job.outcome = None
+                        self._commit([job])
+                else:
+                    jobs[0].outcome = error
+
+    def _transact(self, jobs: Sequence[Job[Write | None, Change]], notes: list[tuple[Event, Millis]]) -> None:
+        self._writing.execute("BEGIN IMMEDIATE")
+        transaction = Transaction(self._writing, self.clock.now(), self._decode, self._terms_ids)
+        for event, at in notes:
+            transaction.append(event, at)
+        outcomes = [transaction.apply(job.work) for job in jobs]
+        transaction.finish()
+        self._writing.execute("COMMIT")
+        for job, outcome in zip(jobs, outcomes, strict=True):
+            job.outcome = outcome
+            if isinstance(outcome, Change):
+                self._remember(outcome.approval)
+
+    def _roll_back(self) -> None:
+        self._cache.clear()
+        self._terms_ids.clear()
+        if self._writing.in_transaction:
+            self._writing.execute("ROLLBACK")
+
+    def _after(self, jobs: Sequence[Job[Write | None, Change]]) -> None:
+        """Tell the callers, the waiting agents and other processes."""
+        for job in jobs:
+            if job.done and job.outcome is not None:
+                job.done(job.outcome)
+        changed: dict[str, Approval | None] = {
+            job.outcome.approval.id: job.outcome.approval
+            for job in jobs
+            if isinstance(job.outcome, Change) and job.outcome.events
+        }
+        if changed and self._subscribers:
+            self._tell(changed)
+        if changed and not self._in_memory:
+            self._bell().ring(list(changed))
+
+    def _take_notes(self) -> list[tuple[Event, Millis]]:
+        if not self._notes:
+            return []
+        with self._notes_lock:
+            notes, self._notes = self._notes, []
+            return notes
+
+    def _give_back(self, notes: list[tuple[Event, Millis]]) -> None:
+        with self._notes_lock:
+            self._notes[:0] = notes
+
+    # -- reading ---------------------------------------------------------------------------
+
+    def get(self, approval_id: str) -> Approval:
+        """Return one approval; see `Store.get`."""
+        with self._read_lock, explain(self.path):
+            row = self._reading.execute(self._sql["approval"], (approval_id,)).fetchone()
+            if row is None:
+                raise not_found(approval_id)
+            return self._decode(Row(*row), self._reading)
+
+    def find(self, prefix: str) -> list[str]:
+        """Return up to ten ids that start with `prefix`."""
+        rows = self._read("ids_like", (prefix, prefix + "\U0010ffff", 10))
+        return [row[0] for row in rows]
+
+    def page(self, status: Status | None = Status.PENDING, *, after: int = 0, limit: int = 50) -> Page:
+        """Return a page; see `Store.page`."""
+        with self._read_lock, explain(self.path):
+            if status is None:
+                before = after or 2**63 - 1
+                rows = self._reading.execute(self._sql["page_all"], (before, limit)).fetchall()
+            else:
+                rows = self._reading.execute(self._sql["page"], (status.value, after, limit)).fetchall()
+            found = tuple(self._decode(Row(*row), self._reading) for row in rows)
+        return Page(found, found[-1].seq if len(found) == limit else None)
+
+    def counts(self) -> Mapping[Status, int]:
+        """Return how many approvals are in each status."""
+        return {Status(status): number for status, number in self._read("counts")}
+
+    def due(self, now: Millis, limit: int = 500) -> list[str]:
+        """Return the approvals that time alone changes by now, oldest first."""
+        return [row[0] for row in self._read("due", (now, limit))]
+
+    def entries(self, *, after: int = 0) -> Iterator[Entry]:
+        """Yield the audit in order, from after a number."""
+        while rows := self._read("entries", (after, 5000)):
+            yield from map(Entry._make, rows)
+            after = rows[-1][0]
+
+    def entries_of(self, approval_id: str) -> list[Entry]:
+        """Return the audit entries of one approval."""
+        return [Entry._make(row) for row in self._read("entries_of", (approval_id,))]
+
+    def heads(self) -> Mapping[str, tuple[int, bytes]]:
+        """Return the last number and hash of every chain."""
+        return {thread: (n, head) for thread, n, head in self._read("chains")}
+
+    def statuses(self) -> Mapping[str, str]:
+        """Return the status of every approval."""
+        return dict(self._read("statuses"))
+
+    def notices(self, limit: int = 500) -> list[Notice]:
+        """Return what is still to be told, oldest first."""
+        return [Notice._make(row) for row in self._read("notices", (limit,))]
+
+    def _read(self, name: str, parameters: tuple[object, ...] = ()) -> list[tuple[object, ...]]:
+        with self._read_lock, explain(self.path):
+            return self._reading.execute(self._sql[name], parameters).fetchall()
+
+    # -- telling and closing ---------------------------------------------------------------
+
+    def subscribe(self, callback: Callable[[Changed], None]) -> None:
+        """Call `callback` with the ids of approvals that changed, in any process."""
+        with self._subscribed:
+            self._subscribers.append(callback)
+        if not self._in_memory:
+            self._bell().listen(self._tell, self._changes_since)
+
+    def close(self) -> None:
+        """Write down what is held back and let go of files and threads."""
+        self.flush()
+        self._writer.close()
+        if self._doorbell:
+            self._doorbell.close()
+        with self._lock, self._read_lock:
+            self._reading.close()
+            self._writing.close()
+
+    def _tell(self, changed: Changed) -> None:
+        for callback in tuple(self._subscribers):
+            callback(changed)
+
+    def _bell(self) -> Doorbell:
+        if self._doorbell is None:
+            with self._subscribed:
+                self._doorbell = self._doorbell or Doorbell(Path(self.path))
+        return self._doorbell
+
+    def _changes_since(self, seq: int) -> tuple[list[str], int]:
+        """Return which approvals changed after an entry, and the newest entry's number."""
+        last = self._read("last_entry")[0][0]
+        assert isinstance(last, int)  # noqa: S101 - tells the type checker what max() of an integer is
+        changed = self._read("changed", (seq,)) if 0 <= seq < last else []
+        return [str(row[0]) for row in changed], last
+
+    # -- decoding --------------------------------------------------------------------------
+
+    def _decode(self, row: Row, connection: sqlite3.Connection) -> Approval:
+        known = self._cache.get(row.id)
+        if known is not None and known.version == row.version:
+            return known
+        return read_approval(row, self._terms_of(row.terms, connection))
+
+    def _remember(self, approval: Approval) -> None:
+        if approval.status in _KEPT:
+            self._cache[approval.id] = approval
+            if len(self._cache) > CACHED:
+                self._cache.popitem(last=False)
+        else:
+            self._cache.pop(approval.id, None)
+
+    def _terms_of(self, number: int, connection: sqlite3.Connection) -> Terms:
+        known = self._terms.get(number)
+        if known is None:
+            text = connection.execute(self._sql["terms_body"], (number,)).fetchone()[0]
+            known = self._terms[number] = read_terms(text)
+        return known
+
+
+_KEPT = frozenset({Status.PENDING, Status.APPROVED, Status.RUNNING})
+
+
+def _settle(change: Change) -> Change:
+    if change.refusal is not None:
+        raise change.refusal
+    return change
+
+
+def _refused(outcome: _Result) -> _Result:
+    return outcome.refusal if isinstance(outcome, Change) and outcome.refusal is not None else outcome

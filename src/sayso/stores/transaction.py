@@ -1,0 +1,152 @@
+"""The writes of one SQLite transaction. Chain heads are read once and written back once.
+
+A refusal raised by a step becomes that write's outcome before anything of it was written, so
+one refused decision never harms the others of its group.
+"""
+
+import sqlite3
+from collections.abc import Callable
+from dataclasses import replace
+
+from sayso.approvals import Approval, Terms
+from sayso.audit import genesis, link, seal
+from sayso.clock import Millis
+from sayso.decisions import Change, Event, open_approval
+from sayso.errors import NotFound, ProofWrong, SaysoError, StoreLocked
+from sayso.stores.base import Alter, Open, Write
+from sayso.stores.codec import Row, write_body, write_state, write_terms
+from sayso.stores.sql import queries
+
+
+class Transaction:
+    """One open transaction.
+
+    Args:
+        connection: The connection that is inside BEGIN IMMEDIATE.
+        now: The store's time for all of it, in milliseconds since the epoch.
+        decode: Turns a row into an approval.
+        terms_ids: The ids of terms stored before; added to.
+    """
+
+    def __init__(
+        self,
+        connection: sqlite3.Connection,
+        now: Millis,
+        decode: Callable[[Row, sqlite3.Connection], Approval],
+        terms_ids: dict[str, int],
+    ) -> None:
+        self._connection = connection
+        self._execute = connection.execute
+        self._now = now
+        self._decode = decode
+        self._terms_ids = terms_ids
+        self._sql = queries()
+        self._heads: dict[str, tuple[int, int, bytes]] = {}
+        self._entries: list[tuple[object, ...]] = []
+        self._notices: list[tuple[object, ...]] = []
+
+    def apply(self, write: Write | None) -> Change | SaysoError | None:
+        """Do one write and return its change, or its refusal; None writes nothing."""
+        match write:
+            case None:
+                return None
+            case Open(approval=approval):
+                return self._open(approval)
+            case Alter(approval_id=approval_id, step=step):
+                row = self._execute(self._sql["approval"], (approval_id,)).fetchone()
+                if row is None:
+                    return not_found(approval_id)
+                try:
+                    before = self._decode(Row._make(row), self._connection)
+                    change = step(before, self._now)
+                except SaysoError as refusal:
+                    return refusal
+                return self._use_totp(change, before) or self._save(before, change)
+
+    def append(self, event: Event, at: Millis) -> None:
+        """Link one event into its thread's chain."""
+        thread = event.thread
+        head = self._heads.get(thread) or self._chain(thread)
+        chain, n, previous = head
+        body = seal(event)
+        digest = link(previous, n + 1, at, event.kind, event.approval_id, body)
+        self._heads[thread] = (chain, n + 1, digest)
+        self._entries.append((chain, n + 1, at, event.kind, event.approval_id, body, digest))
+
+    def finish(self) -> None:
+        """Write the entries, the chain heads and the notices; the caller commits."""
+        many = self._connection.executemany
+        if self._entries:
+            many(self._sql["insert_entry"], self._entries)
+            many(self._sql["update_chain"], [(n, head, chain) for chain, n, head in self._heads.values()])
+        if self._notices:
+            many(self._sql["insert_notice"], self._notices)
+
+    def _open(self, approval: Approval) -> Change:
+        row = self._execute(
+            self._sql["insert_approval"],
+            (approval.id, approval.status.value, approval.due, self._terms_id(approval.terms), ""),
+        ).fetchone()
+        if row is None:
+            known = self._execute(self._sql["approval"], (approval.id,)).fetchone()
+            return Change(approval=self._decode(Row._make(known), self._connection))
+        stored = replace(approval, seq=row[0], version=0)
+        self._execute(self._sql["insert_body"], (stored.seq, write_body(stored)))
+        return self._record(open_approval(stored))
+
+    def _use_totp(self, change: Change, before: Approval) -> ProofWrong | None:
+        """Spend a one-time password step, or refuse one that was spent already."""
+        if change.totp is None or self._execute(self._sql["use_totp_step"], change.totp).rowcount == 1:
+            return None
+        return ProofWrong(
+            f"the one-time password of `{change.totp[0]}` was used already",
+            hint="wait for the next one",
+            approval_id=before.id,
+        )
+
+    def _save(self, before: Approval, change: Change) -> Change:
+        if change.approval is before and not change.events:
+            return change
+        after = change.approval
+        if after is not before:
+            after = replace(after, version=before.version + 1)
+            saved = (after.status.value, after.due, write_state(after), after.seq, before.version)
+            if self._execute(self._sql["update_approval"], saved).rowcount != 1:
+                raise StoreLocked(f"approval {after.id} changed under a lock", hint="try again")
+        change = self._record(replace(change, approval=after))
+        if change.opens is not None:
+            return replace(change, opens=self._open(change.opens).approval)
+        return change
+
+    def _record(self, change: Change) -> Change:
+        for event in change.events:
+            self.append(event, self._now)
+        if change.notice:
+            self._notices.append((change.approval.id, change.notice, self._now))
+        return change
+
+    def _chain(self, thread: str) -> tuple[int, int, bytes]:
+        row = self._execute(self._sql["chain"], (thread,)).fetchone()
+        if row is not None:
+            return row
+        start = genesis(thread)
+        number = self._execute(self._sql["insert_chain"], (thread, start)).fetchone()[0]
+        return number, 0, start
+
+    def _terms_id(self, terms: Terms) -> int:
+        text = write_terms(terms)
+        known = self._terms_ids.get(text)
+        if known is None:
+            row = self._execute(self._sql["terms_id"], (text,)).fetchone()
+            row = row or self._execute(self._sql["insert_terms"], (text,)).fetchone()
+            known = self._terms_ids[text] = row[0]
+        return known
+
+
+def not_found(approval_id: str) -> NotFound:
+    """Return the refusal for an id that names no approval."""
+    return NotFound(
+        f"there is no approval `{approval_id}`",
+        hint="list the open ones with `sayso inbox`",
+        approval_id=approval_id,
+    )
