@@ -3,9 +3,11 @@
 These are records. What may happen to them is decided in `decisions`.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, fields
 from enum import StrEnum
+from functools import cache
+from typing import TypeVar
 
 from sayso.actions import Action, Json
 from sayso.clock import Millis
@@ -296,3 +298,25 @@ class Approval:
         if self.status is Status.RUNNING and self.permit:
             return self.permit.until
         return None
+
+
+R = TypeVar("R")
+
+
+def evolve(record: R, **changes: object) -> R:
+    """Return a copy of a slotted record with some fields changed.
+
+    Twice as fast as `dataclasses.replace`, because it checks nothing again: for records
+    without checks of their own, on the path of every decision.
+    """
+    kind = type(record)
+    copy = object.__new__(kind)
+    for name, read, write in _slots(kind):
+        write(copy, changes[name] if name in changes else read(record))
+    return copy
+
+
+@cache
+def _slots(kind: type) -> tuple[tuple[str, Callable[[object], object], Callable[[object, object], None]], ...]:
+    members = ((each.name, kind.__dict__[each.name]) for each in fields(kind))
+    return tuple((name, member.__get__, member.__set__) for name, member in members)

@@ -7,7 +7,7 @@ in `docs/explanation/life-of-an-approval.md`.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 from sayso.actions import Action, Json
@@ -21,6 +21,7 @@ from sayso.approvals import (
     Resolution,
     Silence,
     Status,
+    evolve,
 )
 from sayso.clock import SECOND, Millis
 from sayso.errors import (
@@ -59,12 +60,11 @@ class Event:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Change:
-    """What one step does: the next record, what to write down, and whom to tell.
+    """What one step does: the next record and what to write down.
 
     Args:
         approval: The record after the step.
         events: What goes into the audit with it.
-        notice: What people should be told, empty for nothing.
         refusal: An error to raise once the events are saved.
         opens: An approval that takes this one's place.
         totp: The person whose one-time password step is spent with it, and the step.
@@ -72,7 +72,6 @@ class Change:
 
     approval: Approval
     events: tuple[Event, ...] = ()
-    notice: str = ""
     refusal: SaysoError | None = None
     opens: Approval | None = None
     totp: tuple[str, int] | None = None
@@ -93,7 +92,7 @@ def open_approval(approval: Approval) -> Change:
     if approval.replaces:
         data["replaces"] = approval.replaces
     event = _event(approval, "opened", by=action.requested_by, data=data)
-    return Change(approval=approval, events=(event,), notice="asked")
+    return Change(approval=approval, events=(event,))
 
 
 def check_open(approval: Approval, decision: Decision, now: Millis) -> Change | None:
@@ -174,8 +173,8 @@ def decide(
         edited: The action an edit leads to, already judged by policy.
         holder: The gate that waits for this approval right now; it gets the permit at once.
     """
-    taken = replace(decision, at=now, digest=(edited or approval.effective).digest)
-    after = replace(approval, decisions=(*approval.decisions, taken), edited=edited or approval.edited)
+    taken = evolve(decision, at=now, digest=(edited or approval.effective).digest)
+    after = evolve(approval, decisions=(*approval.decisions, taken), edited=edited or approval.edited)
     data: dict[str, Json] = {"digest": taken.digest, "proof": str(taken.proof)}
     if taken.shown:
         data["shown"] = taken.shown
@@ -186,9 +185,9 @@ def decide(
         data["missing"] = missing(after)
     event = _event(approval, _PAST[decision.kind], by=decision.person.id, via=decision.person.via, data=data)
     if resolution is None:
-        return Change(approval=after, events=(event,), notice="decided")
-    after = replace(after, status=resolution.status, resolution=resolution, challenges=())
-    change = Change(approval=after, events=(event,), notice="resolved")
+        return Change(approval=after, events=(event,))
+    after = evolve(after, status=resolution.status, resolution=resolution, challenges=())
+    change = Change(approval=after, events=(event,))
     if after.status is Status.APPROVED and holder:
         return _and_then(change, claim(after, after.effective.digest, holder, now))
     return change
@@ -249,7 +248,7 @@ def late(approval: Approval, decision: Decision, now: Millis) -> Change:
         hint="the late decision is on record; ask the agent to request it again",
         approval_id=approval.id,
     )
-    return replace(base, events=(*base.events, event), refusal=refusal)
+    return evolve(base, events=(*base.events, event), refusal=refusal)
 
 
 def expire(approval: Approval, now: Millis) -> Change:
@@ -259,9 +258,9 @@ def expire(approval: Approval, now: Millis) -> Change:
     allowed = approval.terms.silence is Silence.ALLOW
     status = Status.APPROVED if allowed else Status.EXPIRED
     resolution = Resolution(status=status, cause=Cause.SILENCE, at=now, message="nobody answered in time")
-    after = replace(approval, status=status, resolution=resolution, challenges=())
+    after = evolve(approval, status=status, resolution=resolution, challenges=())
     data: dict[str, Json] = {"deadline": approval.deadline, "outcome": "allowed" if allowed else "denied"}
-    return Change(approval=after, events=(_event(approval, "expired", data=data),), notice="resolved")
+    return Change(approval=after, events=(_event(approval, "expired", data=data),))
 
 
 def claim(approval: Approval, digest: str, holder: str, now: Millis) -> Change:
@@ -291,7 +290,7 @@ def claim(approval: Approval, digest: str, holder: str, now: Millis) -> Change:
         )
     until = now + approval.terms.lease * SECOND
     permit = Permit(approval_id=approval.id, digest=digest, holder=holder, until=until)
-    after = replace(approval, status=Status.RUNNING, permit=permit)
+    after = evolve(approval, status=Status.RUNNING, permit=permit)
     event = _event(approval, "claimed", by=holder, data={"digest": digest, "until": until})
     return Change(approval=after, events=(event,))
 
@@ -303,7 +302,7 @@ def release(approval: Approval, permit: Permit, by: str) -> Change:
         ClaimRefused: The permit is not the one held.
     """
     _check_holder(approval, permit)
-    after = replace(approval, status=Status.APPROVED, permit=None)
+    after = evolve(approval, status=Status.APPROVED, permit=None)
     return Change(approval=after, events=(_event(approval, "released", by=by),))
 
 
@@ -314,9 +313,9 @@ def renew(approval: Approval, permit: Permit, now: Millis) -> Change:
         ClaimRefused: The lease was lost, or the permit is not the one held.
     """
     _check_holder(approval, permit)
-    longer = replace(permit, until=now + approval.terms.lease * SECOND)
+    longer = evolve(permit, until=now + approval.terms.lease * SECOND)
     event = _event(approval, "renewed", by=permit.holder, data={"until": longer.until})
-    return Change(approval=replace(approval, permit=longer), events=(event,))
+    return Change(approval=evolve(approval, permit=longer), events=(event,))
 
 
 def complete(approval: Approval, permit: Permit, now: Millis, *, error: str = "") -> Change:
@@ -334,7 +333,7 @@ def complete(approval: Approval, permit: Permit, now: Millis, *, error: str = ""
         )
     status = Status.FAILED if error else Status.DONE
     resolution = Resolution(status=status, cause=Cause.EXECUTION, at=now, by=permit.holder, message=error)
-    after = replace(approval, status=status, resolution=resolution)
+    after = evolve(approval, status=status, resolution=resolution)
     data: dict[str, Json] = {"digest": permit.digest}
     if error:
         data["error"] = error
@@ -345,9 +344,9 @@ def lapse(approval: Approval, now: Millis) -> Change:
     """Edge H: the lease ended without a report, so nobody knows whether it ran."""
     if approval.status is not Status.RUNNING or not approval.permit or now <= approval.permit.until:
         return Change(approval=approval)
-    after = replace(approval, status=Status.UNKNOWN)
+    after = evolve(approval, status=Status.UNKNOWN)
     data: dict[str, Json] = {"digest": approval.permit.digest, "holder": approval.permit.holder}
-    return Change(approval=after, events=(_event(approval, "unknown", data=data),), notice="unknown")
+    return Change(approval=after, events=(_event(approval, "unknown", data=data),))
 
 
 def reconcile(approval: Approval, now: Millis, *, ran: bool, by: str, via: str = "", note: str = "") -> Change:
@@ -365,9 +364,9 @@ def reconcile(approval: Approval, now: Millis, *, ran: bool, by: str, via: str =
     status = Status.DONE if ran else Status.FAILED
     message = note or ("it ran" if ran else "it did not run")
     resolution = Resolution(status=status, cause=Cause.RECONCILED, at=now, by=by, message=message)
-    after = replace(approval, status=status, resolution=resolution)
+    after = evolve(approval, status=status, resolution=resolution)
     event = _event(approval, "reconciled", by=by, via=via, data={"ran": ran, "note": note})
-    return Change(approval=after, events=(event,), notice="resolved")
+    return Change(approval=after, events=(event,))
 
 
 def withdraw(approval: Approval, now: Millis, *, by: str, cause: Cause, message: str) -> Change:
@@ -381,9 +380,9 @@ def withdraw(approval: Approval, now: Millis, *, by: str, cause: Cause, message:
             f"approval {approval.id} cannot be withdrawn: it {_standing(approval)}", approval_id=approval.id
         )
     resolution = Resolution(status=Status.WITHDRAWN, cause=cause, at=now, by=by, message=message)
-    after = replace(approval, status=Status.WITHDRAWN, resolution=resolution, permit=None, challenges=())
+    after = evolve(approval, status=Status.WITHDRAWN, resolution=resolution, permit=None, challenges=())
     event = _event(approval, "withdrawn", by=by, data={"cause": str(cause)})
-    return Change(approval=after, events=(event,), notice="resolved")
+    return Change(approval=after, events=(event,))
 
 
 def supersede(approval: Approval, successor: Approval, now: Millis, *, by: str, via: str, why: str) -> Change:
@@ -396,9 +395,9 @@ def supersede(approval: Approval, successor: Approval, now: Millis, *, by: str, 
         message=why,
         successor=successor.id,
     )
-    after = replace(approval, status=Status.WITHDRAWN, resolution=resolution, permit=None, challenges=())
+    after = evolve(approval, status=Status.WITHDRAWN, resolution=resolution, permit=None, challenges=())
     event = _event(approval, "superseded", by=by, via=via, data={"successor": successor.id, "why": why})
-    return Change(approval=after, events=(event,), opens=replace(successor, replaces=approval.id))
+    return Change(approval=after, events=(event,), opens=evolve(successor, replaces=approval.id))
 
 
 def check_message(decision: Decision, approval_id: str) -> None:
@@ -462,7 +461,7 @@ def _event(
 
 
 def _and_then(first: Change, second: Change) -> Change:
-    return replace(first, approval=second.approval, events=first.events + second.events)
+    return evolve(first, approval=second.approval, events=first.events + second.events)
 
 
 def _is_late(approval: Approval, now: Millis) -> bool:

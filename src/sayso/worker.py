@@ -6,6 +6,7 @@ settle anything twice or deliver what was not asked.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 
 from sayso.approvals import Approval, Status
 from sayso.audit import CheckpointFile, Signer, make_checkpoint
@@ -14,6 +15,9 @@ from sayso.clock import Millis
 from sayso.decisions import Change, expire, lapse
 from sayso.presentation import present
 from sayso.stores.base import Alter, Notice, Store
+
+TOLD = frozenset({"opened", "approved", "edited", "rejected", "responded", "expired", "withdrawn", "unknown"})
+"""The audit entries that people are told of."""
 
 SWEEP = 500
 """How many approvals one sweep transaction takes."""
@@ -27,14 +31,12 @@ class Pass:
         expired: Approvals nobody answered in time.
         unknown: Actions whose lease ended without a report.
         delivered: Notices that every channel took.
-        failed: Notices a channel could not take; they stay in the outbox.
         checkpoint: The number of the checkpoint written, 0 for none.
     """
 
     expired: int = 0
     unknown: int = 0
     delivered: int = 0
-    failed: int = 0
     checkpoint: int = 0
 
 
@@ -49,14 +51,14 @@ def run_once(
 
     Args:
         store: The store.
-        channels: Where notices go; without any they are taken out of the outbox untold.
+        channels: Where notices go; without any, what happened counts as told.
         checkpoints: Where signed checkpoints go, if any.
         signer: What signs them.
     """
     expired, unknown = sweep(store)
-    delivered, failed = deliver(store, channels)
+    delivered = deliver(store, channels)
     number = checkpoint(store, checkpoints, signer) if checkpoints and signer else 0
-    return Pass(expired=expired, unknown=unknown, delivered=delivered, failed=failed, checkpoint=number)
+    return Pass(expired=expired, unknown=unknown, delivered=delivered, checkpoint=number)
 
 
 def sweep(store: Store) -> tuple[int, int]:
@@ -86,21 +88,27 @@ def checkpoint(store: Store, file: CheckpointFile, signer: Signer) -> int:
     return made.number
 
 
-def deliver(store: Store, channels: Sequence[Channel]) -> tuple[int, int]:
-    """Hand every waiting notice to every channel; return how many were taken and how many not."""
-    delivered = failed = 0
+def deliver(store: Store, channels: Sequence[Channel]) -> int:
+    """Hand what happened since the last notice to every channel, in order.
+
+    A notice that a channel cannot take stops the pass and is tried again in the next one.
+
+    Returns:
+        How many notices every channel took.
+    """
+    delivered = 0
     while notices := store.notices(SWEEP):
-        told = [notice for notice in notices if _tell(store, notice, channels)]
-        store.delivered(told)
-        delivered += len(told)
-        failed = len(notices) - len(told)
-        if failed:
+        told = list(takewhile(lambda notice: _tell(store, notice, channels), notices))
+        if told:
+            store.delivered(told[-1])
+        delivered += sum(notice.kind in TOLD for notice in told)
+        if len(told) < len(notices):
             break
-    return delivered, failed
+    return delivered
 
 
 def _tell(store: Store, notice: Notice, channels: Sequence[Channel]) -> bool:
-    if not channels:
+    if not channels or notice.kind not in TOLD:
         return True
     card = present(store.get(notice.approval_id), store.clock.now())
     try:

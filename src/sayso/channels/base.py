@@ -18,7 +18,7 @@ class Channel(Protocol):
         """Tell people about an approval; called again for the same notice after a crash.
 
         Args:
-            kind: `asked`, `decided`, `resolved` or `unknown`.
+            kind: What happened, as the audit names it: `opened`, `approved`, `expired`.
             card: What they may be shown, with secrets redacted.
 
         Raises:

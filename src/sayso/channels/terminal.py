@@ -6,9 +6,7 @@ from typing import TextIO
 from sayso.presentation import Presentation
 
 _WORDS = {
-    "asked": "needs a decision",
-    "decided": "has one more approval and needs another",
-    "resolved": "is settled",
+    "opened": "needs a decision",
     "unknown": "has an unknown outcome: find out whether it ran",
 }
 
@@ -27,5 +25,5 @@ class TerminalChannel:
 
     def announce(self, kind: str, card: Presentation) -> None:
         """Write what happened and what it is about in one line."""
-        line = f"{card.approval_id} {_WORDS.get(kind, kind)}: {card.headline}"
+        line = f"{card.approval_id} {_WORDS.get(kind, f"was {kind}")}: {card.headline}"
         print(line, file=self._stream or sys.stderr, flush=True)

@@ -48,7 +48,7 @@ Changed: TypeAlias = Mapping[str, Approval | None]
 
 
 class Notice(NamedTuple):
-    """Something a person should be told, waiting in the outbox."""
+    """An audit entry that nobody was told of yet; `kind` is the entry's."""
 
     seq: int
     approval_id: str
@@ -135,11 +135,11 @@ class Store(Protocol):
         ...
 
     def notices(self, limit: int = 500) -> list[Notice]:
-        """Return what is still to be told, oldest first."""
+        """Return what happened since the last notice delivered, oldest first."""
         ...
 
-    def delivered(self, notices: Sequence[Notice]) -> None:
-        """Take delivered notices out of the outbox."""
+    def delivered(self, notice: Notice) -> None:
+        """Remember that everything up to this notice was told."""
         ...
 
     def subscribe(self, callback: Callable[[Changed], None]) -> None:

@@ -17,7 +17,7 @@ from sayso.decisions import Change, Event
 from sayso.stores.base import Changed, Notice, Page, Write
 from sayso.stores.codec import Row, read_approval, read_terms
 from sayso.stores.doorbell import Doorbell
-from sayso.stores.schema import connect, explain, prepare
+from sayso.stores.schema import connect, explain, prepare, presize_log
 from sayso.stores.sql import queries
 from sayso.stores.transaction import Transaction, not_found
 from sayso.stores.writer import GroupWriter, Job
@@ -27,6 +27,12 @@ NOTES_HELD = 256
 
 CACHED = 4096
 """How many approvals are kept decoded, each checked against its stored version when used."""
+
+SETTLED = 16
+"""After how many commits a store is taken to live long enough to give its log room."""
+
+OUTBOX = "outbox"
+"""The cursor of what people were told."""
 
 _Result = Change | BaseException
 
@@ -60,6 +66,7 @@ class SqliteStore:
         self._terms_ids: dict[str, int] = {}
         self._terms: dict[int, Terms] = {}
         self._subscribers: list[Callable[[Changed], None]] = []
+        self._commits = 0
         self._doorbell: Doorbell | None = None
         self._subscribed = threading.Lock()
 
@@ -90,16 +97,10 @@ class SqliteStore:
         if self._notes:
             self._writer.run(None)
 
-    def delivered(self, notices: Sequence[Notice]) -> None:
-        """Take delivered notices out of the outbox."""
+    def delivered(self, notice: Notice) -> None:
+        """Remember that everything up to this notice was told."""
         with self._lock, explain(self.path):
-            self._writing.execute("BEGIN IMMEDIATE")
-            try:
-                self._writing.executemany(self._sql["delete_notice"], [(notice.seq,) for notice in notices])
-                self._writing.execute("COMMIT")
-            except sqlite3.Error:
-                self._roll_back()
-                raise
+            self._writing.execute(self._sql["move_cursor"], (OUTBOX, notice.seq))
 
     def _commit(self, jobs: Sequence[Job[Write | None, Change]]) -> None:
         """Do a group in one transaction; when the store itself fails, do each alone."""
@@ -119,8 +120,17 @@ class SqliteStore:
                     jobs[0].outcome = error
 
     def _transact(self, jobs: Sequence[Job[Write | None, Change]], notes: list[tuple[Event, Millis]]) -> None:
+        self._commits += 1
+        if self._commits == SETTLED and not self._in_memory:
+            presize_log(self._writing, self.path)
         self._writing.execute("BEGIN IMMEDIATE")
-        transaction = Transaction(self._writing, self.clock.now(), self._decode, self._terms_ids)
+        transaction = Transaction(
+            self._writing,
+            self.clock.now(),
+            known=self._cache,
+            decode=self._decode,
+            terms_ids=self._terms_ids,
+        )
         for event, at in notes:
             transaction.append(event, at)
         outcomes = [transaction.apply(job.work) for job in jobs]
@@ -217,7 +227,10 @@ class SqliteStore:
 
     def notices(self, limit: int = 500) -> list[Notice]:
         """Return what is still to be told, oldest first."""
-        return [Notice._make(row) for row in self._read("notices", (limit,))]
+        rows = self._read("cursor", (OUTBOX,))
+        told = rows[0][0] if rows else 0
+        found = map(Entry._make, self._read("entries", (told, limit)))
+        return [Notice(entry.seq, entry.approval_id, entry.kind, entry.at) for entry in found]
 
     def _read(self, name: str, parameters: tuple[object, ...] = ()) -> list[tuple[object, ...]]:
         with self._read_lock, explain(self.path):

@@ -5,10 +5,9 @@ one refused decision never harms the others of its group.
 """
 
 import sqlite3
-from collections.abc import Callable
-from dataclasses import replace
+from collections.abc import Callable, Mapping
 
-from sayso.approvals import Approval, Terms
+from sayso.approvals import Approval, Terms, evolve
 from sayso.audit import genesis, link, seal
 from sayso.clock import Millis
 from sayso.decisions import Change, Event, open_approval
@@ -24,6 +23,7 @@ class Transaction:
     Args:
         connection: The connection that is inside BEGIN IMMEDIATE.
         now: The store's time for all of it, in milliseconds since the epoch.
+        known: Approvals decoded before, by id; used when their version is still the stored one.
         decode: Turns a row into an approval.
         terms_ids: The ids of terms stored before; added to.
     """
@@ -32,18 +32,20 @@ class Transaction:
         self,
         connection: sqlite3.Connection,
         now: Millis,
+        *,
+        known: Mapping[str, Approval],
         decode: Callable[[Row, sqlite3.Connection], Approval],
         terms_ids: dict[str, int],
     ) -> None:
         self._connection = connection
         self._execute = connection.execute
         self._now = now
+        self._known = known
         self._decode = decode
         self._terms_ids = terms_ids
         self._sql = queries()
         self._heads: dict[str, tuple[int, int, bytes]] = {}
         self._entries: list[tuple[object, ...]] = []
-        self._notices: list[tuple[object, ...]] = []
 
     def apply(self, write: Write | None) -> Change | SaysoError | None:
         """Do one write and return its change, or its refusal; None writes nothing."""
@@ -53,44 +55,59 @@ class Transaction:
             case Open(approval=approval):
                 return self._open(approval)
             case Alter(approval_id=approval_id, step=step):
-                row = self._execute(self._sql["approval"], (approval_id,)).fetchone()
-                if row is None:
-                    return not_found(approval_id)
                 try:
-                    before = self._decode(Row._make(row), self._connection)
+                    before = self._read(approval_id)
                     change = step(before, self._now)
                 except SaysoError as refusal:
                     return refusal
                 return self._use_totp(change, before) or self._save(before, change)
 
-    def append(self, event: Event, at: Millis) -> None:
-        """Link one event into its thread's chain."""
+    def append(self, event: Event, at: Millis, approval: int = 0) -> None:
+        """Link one event into its thread's chain.
+
+        Args:
+            event: What happened.
+            at: When, in milliseconds since the epoch.
+            approval: The number of the approval it is about, 0 for none.
+        """
         thread = event.thread
-        head = self._heads.get(thread) or self._chain(thread)
-        chain, n, previous = head
+        chain, n, previous = self._heads.get(thread) or self._chain(thread)
         body = seal(event)
         digest = link(previous, n + 1, at, event.kind, event.approval_id, body)
         self._heads[thread] = (chain, n + 1, digest)
-        self._entries.append((chain, n + 1, at, event.kind, event.approval_id, body, digest))
+        self._entries.append((chain, n + 1, at, event.kind, approval, body, digest))
 
     def finish(self) -> None:
-        """Write the entries, the chain heads and the notices; the caller commits."""
-        many = self._connection.executemany
+        """Write the entries and the chain heads; the caller commits."""
         if self._entries:
+            many = self._connection.executemany
             many(self._sql["insert_entry"], self._entries)
             many(self._sql["update_chain"], [(n, head, chain) for chain, n, head in self._heads.values()])
-        if self._notices:
-            many(self._sql["insert_notice"], self._notices)
+
+    def _read(self, approval_id: str) -> Approval:
+        """Return an approval; one decoded before needs only its version compared."""
+        known = self._known.get(approval_id)
+        if known is not None:
+            row = self._execute(self._sql["version"], (approval_id,)).fetchone()
+            if row is not None and row[0] == known.version:
+                self._heads.setdefault(known.action.thread, row[1:])
+                return known
+        row = self._execute(self._sql["approval"], (approval_id,)).fetchone()
+        if row is None:
+            raise not_found(approval_id)
+        return self._decode(Row._make(row), self._connection)
 
     def _open(self, approval: Approval) -> Change:
+        thread = approval.action.thread
+        head = self._heads.get(thread) or self._chain(thread)
+        self._heads[thread] = head
         row = self._execute(
             self._sql["insert_approval"],
-            (approval.id, approval.status.value, approval.due, self._terms_id(approval.terms), ""),
+            (approval.id, approval.status.value, approval.due, head[0], self._terms_id(approval.terms)),
         ).fetchone()
         if row is None:
-            known = self._execute(self._sql["approval"], (approval.id,)).fetchone()
-            return Change(approval=self._decode(Row._make(known), self._connection))
-        stored = replace(approval, seq=row[0], version=0)
+            return Change(approval=self._read(approval.id))
+        stored = evolve(approval, seq=row[0], version=0)
         self._execute(self._sql["insert_body"], (stored.seq, write_body(stored)))
         return self._record(open_approval(stored))
 
@@ -109,20 +126,19 @@ class Transaction:
             return change
         after = change.approval
         if after is not before:
-            after = replace(after, version=before.version + 1)
+            after = evolve(after, version=before.version + 1)
             saved = (after.status.value, after.due, write_state(after), after.seq, before.version)
             if self._execute(self._sql["update_approval"], saved).rowcount != 1:
                 raise StoreLocked(f"approval {after.id} changed under a lock", hint="try again")
-        change = self._record(replace(change, approval=after))
+            change = evolve(change, approval=after)
+        self._record(change)
         if change.opens is not None:
-            return replace(change, opens=self._open(change.opens).approval)
+            return evolve(change, opens=self._open(change.opens).approval)
         return change
 
     def _record(self, change: Change) -> Change:
         for event in change.events:
-            self.append(event, self._now)
-        if change.notice:
-            self._notices.append((change.approval.id, change.notice, self._now))
+            self.append(event, self._now, change.approval.seq)
         return change
 
     def _chain(self, thread: str) -> tuple[int, int, bytes]:

@@ -12,7 +12,7 @@ INSERT INTO terms (body) VALUES (?) RETURNING id;
 
 -- name: insert_approval
 -- A new approval; the same request opened again changes nothing.
-INSERT INTO approvals (id, status, due, version, terms, state) VALUES (?, ?, ?, 0, ?, ?)
+INSERT INTO approvals (id, status, due, version, chain, terms, state) VALUES (?, ?, ?, 0, ?, ?, '')
 ON CONFLICT (id) DO NOTHING RETURNING seq;
 
 -- name: insert_body
@@ -23,6 +23,10 @@ INSERT INTO bodies (seq, body) VALUES (?, ?);
 -- One approval, whole.
 SELECT a.seq, a.id, a.status, a.version, a.terms, a.state, b.body
 FROM approvals a JOIN bodies b ON b.seq = a.seq WHERE a.id = ?;
+
+-- name: version
+-- The version of an approval and the head of its chain.
+SELECT a.version, c.id, c.n, c.head FROM approvals a JOIN chains c ON c.id = a.chain WHERE a.id = ?;
 
 -- name: update_approval
 -- The next version of an approval, if it is still at the version that was read.
@@ -70,13 +74,15 @@ INSERT INTO entries (chain, n, at, kind, approval, body, hash) VALUES (?, ?, ?, 
 
 -- name: entries
 -- Audit entries in the order they were written, after a cursor.
-SELECT e.seq, c.thread, e.n, e.at, e.kind, e.approval, e.body, e.hash
-FROM entries e JOIN chains c ON c.id = e.chain WHERE e.seq > ? ORDER BY e.seq LIMIT ?;
+SELECT e.seq, c.thread, e.n, e.at, e.kind, coalesce(a.id, ''), e.body, e.hash
+FROM entries e JOIN chains c ON c.id = e.chain LEFT JOIN approvals a ON a.seq = e.approval
+WHERE e.seq > ? ORDER BY e.seq LIMIT ?;
 
 -- name: entries_of
 -- The audit entries of one approval.
-SELECT e.seq, c.thread, e.n, e.at, e.kind, e.approval, e.body, e.hash
-FROM entries e JOIN chains c ON c.id = e.chain WHERE e.approval = ? ORDER BY e.seq;
+SELECT e.seq, c.thread, e.n, e.at, e.kind, a.id, e.body, e.hash
+FROM approvals a JOIN entries e ON e.approval = a.seq JOIN chains c ON c.id = e.chain
+WHERE a.id = ? AND e.approval <> 0 ORDER BY e.seq;
 
 -- name: last_entry
 -- The newest audit entry's number.
@@ -84,7 +90,7 @@ SELECT coalesce(max(seq), 0) FROM entries;
 
 -- name: changed
 -- The approvals that have audit entries after a cursor.
-SELECT DISTINCT approval FROM entries WHERE seq > ? AND approval <> '';
+SELECT DISTINCT a.id FROM entries e JOIN approvals a ON a.seq = e.approval WHERE e.seq > ?;
 
 -- name: chains
 -- Every chain with its head.
@@ -94,17 +100,14 @@ SELECT thread, n, head FROM chains ORDER BY id;
 -- Every approval with its status, for comparing with the audit.
 SELECT id, status FROM approvals ORDER BY seq;
 
--- name: insert_notice
--- Something people should be told.
-INSERT INTO notices (approval, kind, at) VALUES (?, ?, ?);
+-- name: cursor
+-- How far something was read.
+SELECT seq FROM cursors WHERE name = ?;
 
--- name: notices
--- What is still to be told, oldest first.
-SELECT seq, approval, kind, at FROM notices ORDER BY seq LIMIT ?;
-
--- name: delete_notice
--- A notice that was delivered.
-DELETE FROM notices WHERE seq = ?;
+-- name: move_cursor
+-- Remember how far something was read; never backwards.
+INSERT INTO cursors (name, seq) VALUES (?, ?)
+ON CONFLICT (name) DO UPDATE SET seq = max(cursors.seq, excluded.seq);
 
 -- name: use_totp_step
 -- Spend a one-time password step; a step that was spent before changes nothing.

@@ -4,6 +4,14 @@ CREATE TABLE terms (
   body TEXT NOT NULL UNIQUE
 );
 
+-- One hash chain per thread; n counts its entries, head is the hash of the last.
+CREATE TABLE chains (
+  id INTEGER PRIMARY KEY,
+  thread TEXT NOT NULL UNIQUE,
+  n INTEGER NOT NULL,
+  head BLOB NOT NULL
+);
+
 -- The narrow row that lists, counts, sweeps and decides read. seq is the order of arrival.
 -- due is when time alone changes it: the deadline while pending, the lease while running.
 CREATE TABLE approvals (
@@ -12,6 +20,7 @@ CREATE TABLE approvals (
   status TEXT NOT NULL,
   due INTEGER,
   version INTEGER NOT NULL,
+  chain INTEGER NOT NULL REFERENCES chains (id),
   terms INTEGER NOT NULL REFERENCES terms (id),
   state TEXT NOT NULL
 );
@@ -24,38 +33,30 @@ CREATE TABLE bodies (
   body TEXT NOT NULL
 );
 
--- One hash chain per thread; n counts its entries, head is the hash of the last.
-CREATE TABLE chains (
-  id INTEGER PRIMARY KEY,
-  thread TEXT NOT NULL UNIQUE,
-  n INTEGER NOT NULL,
-  head BLOB NOT NULL
-);
-
--- The audit: appended in the same transaction as what it records, never changed.
+-- The audit: appended in the same transaction as what it records, never changed. It is the
+-- outbox too: what people should be told are its entries after a cursor. approval is the
+-- approval's seq, 0 for an action nobody was asked about; its id is part of the hash.
 CREATE TABLE entries (
-  seq INTEGER PRIMARY KEY AUTOINCREMENT,
+  seq INTEGER PRIMARY KEY,
   chain INTEGER NOT NULL REFERENCES chains (id),
   n INTEGER NOT NULL,
   at INTEGER NOT NULL,
   kind TEXT NOT NULL,
-  approval TEXT NOT NULL,
+  approval INTEGER NOT NULL,
   body TEXT NOT NULL,
   hash BLOB NOT NULL
 );
-CREATE INDEX entries_by_approval ON entries (approval) WHERE approval <> '';
+CREATE INDEX entries_by_approval ON entries (approval) WHERE approval <> 0;
 CREATE TRIGGER entries_never_change BEFORE UPDATE ON entries
 BEGIN SELECT RAISE (ABORT, 'audit entries are never changed'); END;
 CREATE TRIGGER entries_never_go BEFORE DELETE ON entries
 BEGIN SELECT RAISE (ABORT, 'audit entries are never deleted'); END;
 
--- The outbox: what people should be told, delivered later by the worker.
-CREATE TABLE notices (
-  seq INTEGER PRIMARY KEY AUTOINCREMENT,
-  approval TEXT NOT NULL,
-  kind TEXT NOT NULL,
-  at INTEGER NOT NULL
-);
+-- How far the outbox was delivered.
+CREATE TABLE cursors (
+  name TEXT PRIMARY KEY,
+  seq INTEGER NOT NULL
+) WITHOUT ROWID;
 
 -- The last one-time password step each person used, so that none works twice.
 CREATE TABLE totp_steps (
