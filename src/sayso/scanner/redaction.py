@@ -69,6 +69,8 @@ def find_secrets(text: str, name: str = "") -> tuple[Hit, ...]:
         text: What to look through.
         name: The argument it is the value of, which may say that all of it is a secret.
     """
+    if not _may_hold_secret(text) and not (0 < len(name) <= MAX_NAME and meaning_of(name)):
+        return ()
     plain, places = _without_invisible(text)
     lowered = plain.lower()
     found = [*_tokens(plain, lowered), *_assigned(plain, lowered), *_by_name(plain, name)]
