@@ -291,13 +291,9 @@ class Approval:
         return self.edited or self.action
 
     @property
-    def due(self) -> Millis | None:
-        """When time alone changes it: its deadline while pending, its lease while running."""
-        if self.status is Status.PENDING:
-            return self.deadline
-        if self.status is Status.RUNNING and self.permit:
-            return self.permit.until
-        return None
+    def rank(self) -> Millis:
+        """What orders approvals of one status: the end of the lease once running, else the deadline."""
+        return self.permit.until if self.permit else self.deadline
 
 
 R = TypeVar("R")

@@ -90,8 +90,8 @@ class Inbox:
         self._totp = totp or {}
         self._waiting = waiting_on(store)
 
-    def page(self, *, status: Status | None = Status.PENDING, after: int = 0, limit: int = 50) -> Page:
-        """Return a page in order of arrival; with `status` None, every status, newest first."""
+    def page(self, *, status: Status | None = Status.PENDING, after: str = "", limit: int = 50) -> Page:
+        """Return a page, the nearest deadline first; with `status` None, every status, newest first."""
         return self.store.page(status, after=after, limit=limit)
 
     def get(self, approval_id: str) -> Approval:

@@ -12,6 +12,7 @@ from sayso.approvals import Approval, Status
 from sayso.audit import Entry
 from sayso.clock import Clock, Millis
 from sayso.decisions import Change, Event
+from sayso.errors import UsageError
 
 Step: TypeAlias = Callable[[Approval, Millis], Change]
 """What becomes of an approval, given the store's time; raises to refuse."""
@@ -60,7 +61,7 @@ class Page(NamedTuple):
     """A page of approvals and the cursor of the next one, None at the end."""
 
     approvals: tuple[Approval, ...]
-    next: int | None
+    next: str | None
 
 
 class Store(Protocol):
@@ -106,8 +107,17 @@ class Store(Protocol):
         """Return up to ten ids that start with `prefix`."""
         ...
 
-    def page(self, status: Status | None = Status.PENDING, *, after: int = 0, limit: int = 50) -> Page:
-        """Return a page in order of arrival; with `status` None, every status, newest first."""
+    def page(self, status: Status | None = Status.PENDING, *, after: str = "", limit: int = 50) -> Page:
+        """Return a page, the nearest deadline first; with `status` None, every status, newest first.
+
+        Args:
+            status: Which approvals.
+            after: The `next` of the page before.
+            limit: How many at most.
+
+        Raises:
+            UsageError: `after` is no cursor.
+        """
         ...
 
     def counts(self) -> Mapping[Status, int]:
@@ -149,3 +159,17 @@ class Store(Protocol):
     def close(self) -> None:
         """Write down what is held back and let go of files and threads."""
         ...
+
+
+def read_cursor(cursor: str) -> tuple[int, int]:
+    """Return the rank and number a page's cursor stands for.
+
+    Raises:
+        UsageError: It is no cursor.
+    """
+    if not cursor:
+        return 0, 0
+    rank, _, seq = cursor.partition("-")
+    if not (rank.isdecimal() and seq.isdecimal()):
+        raise UsageError(f"`{cursor}` is no cursor", hint="pass the `next` of the page before")
+    return int(rank), int(seq)

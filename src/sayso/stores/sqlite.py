@@ -14,7 +14,7 @@ from sayso.approvals import Approval, Status, Terms
 from sayso.audit import Entry
 from sayso.clock import Clock, Millis
 from sayso.decisions import Change, Event
-from sayso.stores.base import Changed, Notice, Page, Write
+from sayso.stores.base import Changed, Notice, Page, Write, read_cursor
 from sayso.stores.codec import Row, read_approval, read_terms
 from sayso.stores.doorbell import Doorbell
 from sayso.stores.schema import connect, explain, prepare, presize_log
@@ -177,27 +177,32 @@ class SqliteStore:
 
     def get(self, approval_id: str) -> Approval:
         """Return one approval; see `Store.get`."""
+        known = self._cache.get(approval_id)
         with self._read_lock, explain(self.path):
+            if known is not None:
+                row = self._reading.execute(self._sql["version"], (approval_id,)).fetchone()
+                if row is not None and row[0] == known.version:
+                    return known
             row = self._reading.execute(self._sql["approval"], (approval_id,)).fetchone()
             if row is None:
                 raise not_found(approval_id)
-            return self._decode(Row(*row), self._reading)
+            return self._decode(Row._make(row), self._reading)
 
     def find(self, prefix: str) -> list[str]:
         """Return up to ten ids that start with `prefix`."""
         rows = self._read("ids_like", (prefix, prefix + "\U0010ffff", 10))
         return [row[0] for row in rows]
 
-    def page(self, status: Status | None = Status.PENDING, *, after: int = 0, limit: int = 50) -> Page:
+    def page(self, status: Status | None = Status.PENDING, *, after: str = "", limit: int = 50) -> Page:
         """Return a page; see `Store.page`."""
+        rank, seq = read_cursor(after)
         with self._read_lock, explain(self.path):
             if status is None:
-                before = after or 2**63 - 1
-                rows = self._reading.execute(self._sql["page_all"], (before, limit)).fetchall()
+                rows = self._reading.execute(self._sql["page_all"], (seq or 2**63 - 1, limit)).fetchall()
             else:
-                rows = self._reading.execute(self._sql["page"], (status.value, after, limit)).fetchall()
-            found = tuple(self._decode(Row(*row), self._reading) for row in rows)
-        return Page(found, found[-1].seq if len(found) == limit else None)
+                rows = self._reading.execute(self._sql["page"], (status.value, rank, seq, limit)).fetchall()
+            found = tuple(self._decode(Row._make(row[:-1]), self._reading) for row in rows)
+        return Page(found, f"{rows[-1][-1]}-{found[-1].seq}" if len(found) == limit else None)
 
     def counts(self) -> Mapping[Status, int]:
         """Return how many approvals are in each status."""
@@ -205,7 +210,9 @@ class SqliteStore:
 
     def due(self, now: Millis, limit: int = 500) -> list[str]:
         """Return the approvals that time alone changes by now, oldest first."""
-        return [row[0] for row in self._read("due", (now, limit))]
+        pending = self._read("due", (Status.PENDING.value, now, limit))
+        running = self._read("due", (Status.RUNNING.value, now, limit))
+        return [str(row[0]) for row in (*pending, *running)]
 
     def entries(self, *, after: int = 0) -> Iterator[Entry]:
         """Yield the audit in order, from after a number."""

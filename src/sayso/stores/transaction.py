@@ -45,6 +45,8 @@ class Transaction:
         self._terms_ids = terms_ids
         self._sql = queries()
         self._heads: dict[str, tuple[int, int, bytes]] = {}
+        self._last_entry = -1
+        self._newest: dict[int, int] = {}
         self._entries: list[tuple[object, ...]] = []
 
     def apply(self, write: Write | None) -> Change | SaysoError | None:
@@ -75,7 +77,12 @@ class Transaction:
         body = seal(event)
         digest = link(previous, n + 1, at, event.kind, event.approval_id, body)
         self._heads[thread] = (chain, n + 1, digest)
-        self._entries.append((chain, n + 1, at, event.kind, approval, body, digest))
+        seq = self._last_entry = self._last_entry + 1
+        before = 0
+        if approval:
+            before = self._newest.get(approval, 0)
+            self._newest[approval] = seq
+        self._entries.append((seq, chain, n + 1, at, event.kind, approval, before, body, digest))
 
     def finish(self) -> None:
         """Write the entries and the chain heads; the caller commits."""
@@ -86,16 +93,18 @@ class Transaction:
 
     def _read(self, approval_id: str) -> Approval:
         """Return an approval; one decoded before needs only its version compared."""
-        known = self._known.get(approval_id)
-        if known is not None:
-            row = self._execute(self._sql["version"], (approval_id,)).fetchone()
-            if row is not None and row[0] == known.version:
-                self._heads.setdefault(known.action.thread, row[1:])
-                return known
-        row = self._execute(self._sql["approval"], (approval_id,)).fetchone()
-        if row is None:
+        found = self._execute(self._sql["version"], (approval_id,)).fetchone()
+        if found is None:
             raise not_found(approval_id)
-        return self._decode(Row._make(row), self._connection)
+        version, entry, chain, n, head, last = found
+        approval = self._known.get(approval_id)
+        if approval is None or approval.version != version:
+            row = self._execute(self._sql["approval"], (approval_id,)).fetchone()
+            approval = self._decode(Row._make(row), self._connection)
+        self._heads.setdefault(approval.action.thread, (chain, n, head))
+        self._newest.setdefault(approval.seq, entry)
+        self._last_entry = max(self._last_entry, last)
+        return approval
 
     def _open(self, approval: Approval) -> Change:
         thread = approval.action.thread
@@ -103,13 +112,22 @@ class Transaction:
         self._heads[thread] = head
         row = self._execute(
             self._sql["insert_approval"],
-            (approval.id, approval.status.value, approval.due, head[0], self._terms_id(approval.terms)),
+            (
+                approval.id,
+                approval.status.value,
+                approval.rank,
+                head[0],
+                self._last_entry + 1,
+                self._terms_id(approval.terms),
+            ),
         ).fetchone()
         if row is None:
             return Change(approval=self._read(approval.id))
         stored = evolve(approval, seq=row[0], version=0)
         self._execute(self._sql["insert_body"], (stored.seq, write_body(stored)))
-        return self._record(open_approval(stored))
+        change = open_approval(stored)
+        self._record(change, stored.seq)
+        return change
 
     def _use_totp(self, change: Change, before: Approval) -> ProofWrong | None:
         """Spend a one-time password step, or refuse one that was spent already."""
@@ -124,29 +142,35 @@ class Transaction:
     def _save(self, before: Approval, change: Change) -> Change:
         if change.approval is before and not change.events:
             return change
+        self._record(change, before.seq)
+        entry = self._newest[before.seq]
         after = change.approval
-        if after is not before:
+        if after is before:
+            self._execute(self._sql["update_entry"], (entry, before.seq))
+        else:
             after = evolve(after, version=before.version + 1)
-            saved = (after.status.value, after.due, write_state(after), after.seq, before.version)
+            saved = (after.status.value, after.rank, entry, write_state(after), after.seq, before.version)
             if self._execute(self._sql["update_approval"], saved).rowcount != 1:
                 raise StoreLocked(f"approval {after.id} changed under a lock", hint="try again")
             change = evolve(change, approval=after)
-        self._record(change)
         if change.opens is not None:
             return evolve(change, opens=self._open(change.opens).approval)
         return change
 
-    def _record(self, change: Change) -> Change:
+    def _record(self, change: Change, approval: int) -> None:
         for event in change.events:
-            self.append(event, self._now, change.approval.seq)
-        return change
+            self.append(event, self._now, approval)
 
     def _chain(self, thread: str) -> tuple[int, int, bytes]:
+        """Return the chain of a thread, starting it if need be, and learn the newest entry."""
         row = self._execute(self._sql["chain"], (thread,)).fetchone()
         if row is not None:
-            return row
+            self._last_entry = max(self._last_entry, row[3])
+            return row[:3]
         start = genesis(thread)
         number = self._execute(self._sql["insert_chain"], (thread, start)).fetchone()[0]
+        if self._last_entry < 0:
+            self._last_entry = self._execute(self._sql["last_entry"]).fetchone()[0]
         return number, 0, start
 
     def _terms_id(self, terms: Terms) -> int:

@@ -12,7 +12,7 @@ INSERT INTO terms (body) VALUES (?) RETURNING id;
 
 -- name: insert_approval
 -- A new approval; the same request opened again changes nothing.
-INSERT INTO approvals (id, status, due, version, chain, terms, state) VALUES (?, ?, ?, 0, ?, ?, '')
+INSERT INTO approvals (id, status, rank, version, chain, entry, terms, state) VALUES (?, ?, ?, 0, ?, ?, ?, '')
 ON CONFLICT (id) DO NOTHING RETURNING seq;
 
 -- name: insert_body
@@ -25,22 +25,28 @@ SELECT a.seq, a.id, a.status, a.version, a.terms, a.state, b.body
 FROM approvals a JOIN bodies b ON b.seq = a.seq WHERE a.id = ?;
 
 -- name: version
--- The version of an approval and the head of its chain.
-SELECT a.version, c.id, c.n, c.head FROM approvals a JOIN chains c ON c.id = a.chain WHERE a.id = ?;
+-- The version of an approval, its newest entry, the head of its chain and the newest entry of all.
+SELECT a.version, a.entry, c.id, c.n, c.head, (SELECT coalesce(max(seq), 0) FROM entries)
+FROM approvals a JOIN chains c ON c.id = a.chain WHERE a.id = ?;
 
 -- name: update_approval
 -- The next version of an approval, if it is still at the version that was read.
-UPDATE approvals SET status = ?, due = ?, version = version + 1, state = ? WHERE seq = ? AND version = ?;
+UPDATE approvals SET status = ?, rank = ?, version = version + 1, entry = ?, state = ?
+WHERE seq = ? AND version = ?;
+
+-- name: update_entry
+-- The newest entry about an approval that did not change otherwise.
+UPDATE approvals SET entry = ? WHERE seq = ?;
 
 -- name: page
--- A page of one status in order of arrival, after a cursor.
-SELECT a.seq, a.id, a.status, a.version, a.terms, a.state, b.body
+-- A page of one status by rank, after a cursor.
+SELECT a.seq, a.id, a.status, a.version, a.terms, a.state, b.body, a.rank
 FROM approvals a JOIN bodies b ON b.seq = a.seq
-WHERE a.status = ? AND a.seq > ? ORDER BY a.seq LIMIT ?;
+WHERE a.status = ? AND (a.rank, a.seq) > (?, ?) ORDER BY a.rank, a.seq LIMIT ?;
 
 -- name: page_all
 -- A page of every status, newest first, before a cursor.
-SELECT a.seq, a.id, a.status, a.version, a.terms, a.state, b.body
+SELECT a.seq, a.id, a.status, a.version, a.terms, a.state, b.body, a.rank
 FROM approvals a JOIN bodies b ON b.seq = a.seq
 WHERE a.seq < ? ORDER BY a.seq DESC LIMIT ?;
 
@@ -53,12 +59,12 @@ SELECT status, count(*) FROM approvals GROUP BY status;
 SELECT id FROM approvals WHERE id >= ? AND id < ? ORDER BY id LIMIT ?;
 
 -- name: due
--- What time alone changes now, oldest first.
-SELECT id FROM approvals WHERE due IS NOT NULL AND due < ? ORDER BY due LIMIT ?;
+-- What of one status time alone changes now, oldest first.
+SELECT id FROM approvals WHERE status = ? AND rank < ? ORDER BY rank LIMIT ?;
 
 -- name: chain
--- The chain of a thread.
-SELECT id, n, head FROM chains WHERE thread = ?;
+-- The chain of a thread, and the newest entry of all.
+SELECT id, n, head, (SELECT coalesce(max(seq), 0) FROM entries) FROM chains WHERE thread = ?;
 
 -- name: insert_chain
 -- Start the chain of a thread.
@@ -70,7 +76,7 @@ UPDATE chains SET n = ?, head = ? WHERE id = ?;
 
 -- name: insert_entry
 -- One audit entry.
-INSERT INTO entries (chain, n, at, kind, approval, body, hash) VALUES (?, ?, ?, ?, ?, ?, ?);
+INSERT INTO entries (seq, chain, n, at, kind, approval, before, body, hash) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?);
 
 -- name: entries
 -- Audit entries in the order they were written, after a cursor.
@@ -79,10 +85,15 @@ FROM entries e JOIN chains c ON c.id = e.chain LEFT JOIN approvals a ON a.seq = 
 WHERE e.seq > ? ORDER BY e.seq LIMIT ?;
 
 -- name: entries_of
--- The audit entries of one approval.
-SELECT e.seq, c.thread, e.n, e.at, e.kind, a.id, e.body, e.hash
-FROM approvals a JOIN entries e ON e.approval = a.seq JOIN chains c ON c.id = e.chain
-WHERE a.id = ? AND e.approval <> 0 ORDER BY e.seq;
+-- The audit entries of one approval, found from the newest back.
+WITH RECURSIVE trail (seq, before) AS (
+  SELECT e.seq, e.before FROM approvals a JOIN entries e ON e.seq = a.entry WHERE a.id = ?
+  UNION ALL
+  SELECT e.seq, e.before FROM trail t JOIN entries e ON e.seq = t.before
+)
+SELECT e.seq, c.thread, e.n, e.at, e.kind, coalesce(a.id, ''), e.body, e.hash
+FROM trail t JOIN entries e ON e.seq = t.seq JOIN chains c ON c.id = e.chain
+LEFT JOIN approvals a ON a.seq = e.approval ORDER BY e.seq;
 
 -- name: last_entry
 -- The newest audit entry's number.

@@ -13,19 +13,21 @@ CREATE TABLE chains (
 );
 
 -- The narrow row that lists, counts, sweeps and decides read. seq is the order of arrival.
--- due is when time alone changes it: the deadline while pending, the lease while running.
+-- rank orders approvals of one status: the deadline of a pending one, the end of the lease of
+-- a running one, so that the same index serves pages and tells what is overdue.
+-- entry is the newest audit entry about it.
 CREATE TABLE approvals (
   seq INTEGER PRIMARY KEY,
   id TEXT NOT NULL UNIQUE,
   status TEXT NOT NULL,
-  due INTEGER,
+  rank INTEGER NOT NULL,
   version INTEGER NOT NULL,
   chain INTEGER NOT NULL REFERENCES chains (id),
+  entry INTEGER NOT NULL,
   terms INTEGER NOT NULL REFERENCES terms (id),
   state TEXT NOT NULL
 );
-CREATE INDEX approvals_by_status ON approvals (status, seq);
-CREATE INDEX approvals_due ON approvals (due) WHERE due IS NOT NULL;
+CREATE INDEX approvals_by_rank ON approvals (status, rank);
 
 -- What never changes after the opening, apart so that lists stay narrow.
 CREATE TABLE bodies (
@@ -36,6 +38,7 @@ CREATE TABLE bodies (
 -- The audit: appended in the same transaction as what it records, never changed. It is the
 -- outbox too: what people should be told are its entries after a cursor. approval is the
 -- approval's seq, 0 for an action nobody was asked about; its id is part of the hash.
+-- before is the entry before this one about the same approval, 0 for the first.
 CREATE TABLE entries (
   seq INTEGER PRIMARY KEY,
   chain INTEGER NOT NULL REFERENCES chains (id),
@@ -43,10 +46,10 @@ CREATE TABLE entries (
   at INTEGER NOT NULL,
   kind TEXT NOT NULL,
   approval INTEGER NOT NULL,
+  before INTEGER NOT NULL,
   body TEXT NOT NULL,
   hash BLOB NOT NULL
 );
-CREATE INDEX entries_by_approval ON entries (approval) WHERE approval <> 0;
 CREATE TRIGGER entries_never_change BEFORE UPDATE ON entries
 BEGIN SELECT RAISE (ABORT, 'audit entries are never changed'); END;
 CREATE TRIGGER entries_never_go BEFORE DELETE ON entries
