@@ -6,7 +6,7 @@ waited does not run (G2).
 
 import functools
 import inspect
-from collections.abc import Awaitable, Callable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Generator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
@@ -53,7 +53,7 @@ def acting(
     call_id: str | None = None,
     confidence: float | None = None,
     origins: Mapping[str, Origin] | None = None,
-) -> Iterator[Caller]:
+) -> Generator[Caller]:
     """Say who is calling, for every guarded function called inside; what is left out is kept."""
     given: dict[str, object] = {
         "thread": thread,

@@ -13,7 +13,6 @@ from typing import cast
 from sayso.actions import Action, Json
 from sayso.approvals import (
     Approval,
-    Challenge,
     Decision,
     DecisionKind,
     Person,
@@ -23,7 +22,7 @@ from sayso.approvals import (
 )
 from sayso.audit import Entry
 from sayso.clock import Millis
-from sayso.confirmation import Failed, Proven, check, issue, make_code, session_key
+from sayso.confirmation import Proven, check, issue, make_code, record, session_key
 from sayso.decisions import (
     Change,
     Event,
@@ -124,7 +123,7 @@ class Inbox:
         """
         approval_id, digest, _, _ = _named(card)
         code = make_code(secrets.token_bytes(16))
-        salt = secrets.token_hex(16)
+        salt = secrets.token_bytes(16)
 
         def step(approval: Approval, now: Millis) -> Change:
             asked = Decision(kind=DecisionKind.APPROVE, person=person, digest=digest)
@@ -134,7 +133,7 @@ class Inbox:
             check_digest(approval, asked)
             fresh = issue(approval, session_key(person), code, salt, now)
             event = _event(approval, "code_issued", person, {"digest": digest, "until": fresh.until})
-            return Change(approval=_with_challenge(approval, fresh), events=(event,))
+            return Change(approval=replace(approval, challenges=record(approval.challenges, fresh)), events=(event,))
 
         self.store.write(Alter(approval_id=approval_id, step=step))
         return code
@@ -274,14 +273,13 @@ class Inbox:
             return Proven(kind=ProofKind.CLICK, totp_step=-1)
         person = answer.person
         proven = check(approval, person, answer.proof, now, totp_secret=self._totp.get(person.id, ""))
-        match proven:
-            case Proven():
-                return proven
-            case Failed(error=error, challenge=None):
-                raise error
-            case Failed(error=error, challenge=challenge):
-                event = _event(approval, "proof_failed", person, {"tries": challenge.tries})
-                return Change(approval=_with_challenge(approval, challenge), events=(event,), refusal=error)
+        if isinstance(proven, Proven):
+            return proven
+        if proven.challenge is None:
+            raise proven.error
+        event = _event(approval, "proof_failed", person, {"tries": proven.challenge.tries})
+        after = replace(approval, challenges=record(approval.challenges, proven.challenge))
+        return Change(approval=after, events=(event,), refusal=proven.error)
 
     def _look(self, approval: Approval, answer: Answer) -> "_Seen":
         """Work out what the person had on their screen, and where their edit leads."""
@@ -411,12 +409,6 @@ def _check_schema(approval: Approval, args: Mapping[str, Json]) -> None:
             hint="nothing was saved; mend it and give it again",
             approval_id=approval.id,
         )
-
-
-def _with_challenge(approval: Approval, fresh: Challenge) -> Approval:
-    """Return the approval with one session's code replaced."""
-    others = tuple(each for each in approval.challenges if each.session != fresh.session)
-    return replace(approval, challenges=(*others, fresh))
 
 
 def _event(approval: Approval, kind: str, person: Person, data: Mapping[str, Json]) -> Event:

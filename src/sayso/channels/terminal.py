@@ -25,5 +25,6 @@ class TerminalChannel:
 
     def announce(self, kind: str, card: Presentation) -> None:
         """Write what happened and what it is about in one line."""
-        line = f"{card.approval_id} {_WORDS.get(kind, f"was {kind}")}: {card.headline}"
+        what = _WORDS.get(kind, f"was {kind}")
+        line = f"{card.approval_id} {what}: {card.headline}"
         print(line, file=self._stream or sys.stderr, flush=True)

@@ -77,9 +77,9 @@ class Doorbell:
     def close(self) -> None:
         """Stop listening."""
         self._closed.set()
-        if self._own:
+        if self._own and self._ringer:
             with suppress(OSError):
-                self._ringer and self._ringer.sendto(b"", self._own)
+                self._ringer.sendto(b"", self._own)
         if self._thread is not None:
             self._thread.join()
         if self._own:

@@ -5,7 +5,7 @@ Never changes a file that a newer Sayso wrote.
 
 import os
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -126,7 +126,7 @@ def presize_log(connection: sqlite3.Connection, path: str) -> None:
 
 
 @contextmanager
-def explain(path: str) -> Iterator[None]:
+def explain(path: str) -> Generator[None]:
     """Turn what SQLite raises into errors that say what to do."""
     try:
         yield

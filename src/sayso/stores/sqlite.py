@@ -9,6 +9,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from sayso.approvals import Approval, Status, Terms
 from sayso.audit import Entry
@@ -239,7 +240,8 @@ class SqliteStore:
         found = map(Entry._make, self._read("entries", (told, limit)))
         return [Notice(entry.seq, entry.approval_id, entry.kind, entry.at) for entry in found]
 
-    def _read(self, name: str, parameters: tuple[object, ...] = ()) -> list[tuple[object, ...]]:
+    def _read(self, name: str, parameters: tuple[object, ...] = ()) -> list[Any]:
+        """Run a named query; its rows have the columns that the statement lists."""
         with self._read_lock, explain(self.path):
             return self._reading.execute(self._sql[name], parameters).fetchall()
 
@@ -274,8 +276,7 @@ class SqliteStore:
 
     def _changes_since(self, seq: int) -> tuple[list[str], int]:
         """Return which approvals changed after an entry, and the newest entry's number."""
-        last = self._read("last_entry")[0][0]
-        assert isinstance(last, int)  # noqa: S101 - tells the type checker what max() of an integer is
+        last: int = self._read("last_entry")[0][0]
         changed = self._read("changed", (seq,)) if 0 <= seq < last else []
         return [str(row[0]) for row in changed], last
 

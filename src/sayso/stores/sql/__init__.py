@@ -8,7 +8,7 @@ from importlib.resources import files
 @cache
 def queries() -> dict[str, str]:
     """Return every statement of `queries.sql` by its name."""
-    text = files(__package__).joinpath("queries.sql").read_text("utf-8")
+    text = files(__name__).joinpath("queries.sql").read_text("utf-8")
     found: dict[str, str] = {}
     for part in re.split(r"^-- name: ", text, flags=re.MULTILINE)[1:]:
         name, _, body = part.partition("\n")
@@ -21,7 +21,7 @@ def queries() -> dict[str, str]:
 def migrations(dialect: str) -> tuple[tuple[int, str, str], ...]:
     """Return the migrations of a dialect in order, each as number, name and script."""
     found: list[tuple[int, str, str]] = []
-    for file in files(__package__).joinpath(dialect).iterdir():
+    for file in files(__name__).joinpath(dialect).iterdir():
         number, _, name = file.name.removesuffix(".sql").partition("_")
         found.append((int(number), name, file.read_text("utf-8")))
     return tuple(sorted(found))
