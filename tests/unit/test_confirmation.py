@@ -184,6 +184,22 @@ def test_only_the_newest_code_counts() -> None:
     assert isinstance(error_of(check(waiting, ANN, CODE, NOW)), ProofWrong)
 
 
+def test_a_new_code_takes_the_place_of_the_old_one_and_leaves_other_sessions_alone() -> None:
+    bob = Person(id="bob", session="s1")
+    waiting = with_code(with_code(with_code(approval()), person=bob), code="GFEDCA")
+    assert [one.session for one in waiting.challenges] == ["bob/s1", "ann/s1"]
+    assert isinstance(check(waiting, bob, CODE, NOW), Proven)
+
+
+def test_a_new_code_does_not_give_back_authenticator_tries() -> None:
+    waiting = approval(ProofKind.TOTP)
+    for _ in range(TRIES):
+        waiting = after(waiting, check(waiting, ANN, wrong_digits(), NOW, totp_secret=SECRET))
+    for session in ("", "totp", "/totp", "s1"):
+        waiting = with_code(waiting, person=Person(id="ann", session=session))
+    assert isinstance(check(waiting, ANN, digits(), NOW, totp_secret=SECRET), Failed)
+
+
 def test_a_code_shown_before_an_edit_does_not_confirm_the_edited_action() -> None:
     edited = replace(with_code(approval()), edited=action(price=9, flight="UA 212"))
     error = error_of(check(edited, ANN, CODE, NOW))

@@ -1,7 +1,5 @@
 """Authenticators: time-based digits (RFC 6238), each of them good once."""
 
-from dataclasses import replace
-
 from pyotp.totp import TOTP
 
 from sayso.approvals import Challenge, ProofKind
@@ -15,7 +13,7 @@ from sayso.confirmation.attempt import (
     after_last_try,
     as_code,
     matches,
-    session_key,
+    person_key,
     wrong,
 )
 from sayso.errors import ProofExpired, ProofMissing, ProofWrong
@@ -77,7 +75,8 @@ def _matching_step(totp: TOTP, typed: str, now: Millis) -> int | None:
 
 def _totp_counter(attempt: Attempt) -> Challenge:
     """Return how often this person guessed of late; it bears no hash, so no code ever matches it."""
-    session = f"{session_key(replace(attempt.person, session=''))}/totp"
+    # Without a slash, so that no session of anybody bears this name.
+    session = f"totp:{person_key(attempt.person)}"
     for one in reversed(attempt.approval.challenges):
         if one.session == session and not one.hash and attempt.now <= one.until:
             return one

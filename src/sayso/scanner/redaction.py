@@ -158,10 +158,12 @@ def _unused(key: str, taken: Mapping[str, Json]) -> str:
 
 
 def _leaf_text(value: Json) -> str:
-    """Return what can be a secret: text, and whole numbers (a numeric password)."""
+    """Return what can be a secret: text, and numbers (a numeric password) as JSON writes them."""
     if isinstance(value, str):
         return value
-    return str(value) if isinstance(value, int) and not isinstance(value, bool) else ""
+    if value is None or isinstance(value, bool | Mapping | Sequence):
+        return ""
+    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
 
 
 def _replace(text: str, hits: Sequence[Hit]) -> str:
