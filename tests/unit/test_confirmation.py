@@ -115,6 +115,7 @@ def test_a_challenge_keeps_only_a_hash_and_ends_with_its_window_or_the_deadline(
 
 def test_a_click_needs_nothing() -> None:
     assert check(approval(ProofKind.CLICK), ANN, "", NOW) == Proven(kind=ProofKind.CLICK)
+    assert check(with_code(approval(ProofKind.CLICK)), ANN, "AAAAAA", NOW) == Proven(kind=ProofKind.CLICK)
 
 
 @pytest.mark.parametrize("typed", ["ACDEFG", "acdefg", "ACD EFG", " acd-efg "])

@@ -120,6 +120,23 @@ def test_silence_that_allows_says_so_and_another_day_is_named() -> None:
     assert shown.silence == "No answer by 2026-09-22 14:13:20 UTC means it will run."
 
 
+def test_a_single_group_and_an_unsure_agent_are_named_plainly() -> None:
+    terms = replace(approval().terms, quorum=(("travel", 1),), reasons=(Reason.LOW_CONFIDENCE,))
+    shown = present(approval(terms=terms, action=replace(approval().action, confidence=0.55)), NOW)
+    assert shown.quorum == "It needs 1 approval from travel."
+    assert shown.reasons == ("the agent is not sure enough: it says 55%",)
+    assert present(approval(), NOW).quorum == "One person who may decide is enough."
+
+
+def test_a_deadline_beyond_the_calendar_is_still_named() -> None:
+    assert "milliseconds after 1970" in present(approval(deadline=2**52), NOW).silence
+
+
+def test_two_keys_that_held_secrets_of_one_kind_keep_two_places() -> None:
+    shown = present(approval({GITHUB: 1, GITHUB.replace("aB3", "cD4"): 2}), NOW)
+    assert len({field.path for field in shown.fields}) == 2
+
+
 def test_the_time_left_is_never_negative_and_not_part_of_the_digest() -> None:
     early, late = present(approval(), NOW), present(approval(), NOW + 999_000_000)
     assert late.seconds_left == 0
@@ -313,12 +330,17 @@ def test_ordinary_code_and_languages_raise_no_warning(text: str) -> None:
         ("https://xn--pypal-4ve.com", f"is displayed as p{mark('U+0430')}ypal.com"),
         ("https://paypal.com@evil.example/x", "this goes to evil.example"),
         ("https://paypal.com\u2215login.evil.example", "looks like paypal.com/login.evil.example"),
+        ("https://" + "\u00e4" * 280, "is longer than any host name can be"),
+        ("https://a\x07\u0430.com", f"host a{mark('U+0007')}{mark('U+0430')}.com is really ?.com"),
+        ("https://xn--\x1b.com", f"host xn--{mark('U+001B')}.com is displayed as"),
+        ("xn--99999999999.com", "is displayed as xn--99999999999.com"),
         ("\uff50\uff41\uff59", "is not written in plain letters; it looks like pay"),
     ],
 )
 def test_what_looks_like_something_else_is_flagged(text: str, note: str) -> None:
     notes = one(text).notes
     assert any(note in found for found in notes), notes
+    assert_safe(present(approval({"note": text}), NOW))
 
 
 @pytest.mark.parametrize("place", ["tool", "thread", "agent", "requested_by", "why", "description"])
@@ -347,6 +369,12 @@ def test_a_tool_named_wholly_in_look_alike_letters_is_flagged() -> None:
 def test_an_agent_name_cannot_pass_for_a_longer_path() -> None:
     action = replace(approval().action, agents=("root > admin", "x"))
     assert present(approval(action=action), NOW).asked_by == '"root > admin" > x, requested by ann'
+
+
+@given(st.text(max_size=40), st.sampled_from(["https://{}.com", "xn--{}.com", "{}@{}.com", "https://a.b@{}"]))
+def test_a_note_about_a_host_holds_no_dangerous_character(text: str, template: str) -> None:
+    words = template.format(text, text)
+    assert_safe(present(approval(why=words, description=words), NOW))
 
 
 def test_many_look_alikes_are_counted() -> None:

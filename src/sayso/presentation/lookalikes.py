@@ -79,7 +79,7 @@ def _host(host: str, *, certain: bool = True) -> Iterator[str]:
     looks = skeleton(host)
     if host.isascii():
         if "xn--" in host.lower():
-            yield f"host {host} is displayed as {_spelled(_displayed(host))}"
+            yield f"host {_spelled(host)} is displayed as {_spelled(_displayed(host))}"
     elif looks is not None:
         yield f"host {_spelled(host)} is really {punycode(host)} and looks like {looks}"
     elif certain:
@@ -118,11 +118,9 @@ def punycode(host: str) -> str:
 
 def _wire_label(label: str) -> str:
     folded = normalize("NFKC", label).casefold()
-    if folded.isascii():
-        return folded if folded.isprintable() else "?"
-    if len(folded) > _LONGEST_LABEL:
+    if not folded.isprintable() or len(folded) > _LONGEST_LABEL:
         return "?"
-    return "xn--" + folded.encode("punycode", "replace").decode("ascii", "replace")
+    return folded if folded.isascii() else "xn--" + folded.encode("punycode").decode("ascii")
 
 
 def _displayed(host: str) -> str:
@@ -134,7 +132,7 @@ def _displayed_label(label: str) -> str:
         return label
     try:
         return label[4:].encode("ascii").decode("punycode")
-    except (UnicodeError, ValueError, OverflowError):
+    except (ValueError, OverflowError):
         return label
 
 

@@ -159,6 +159,7 @@ HARMLESS = (
     "visit Asia and ASIAN markets; AKIA is a prefix, hf_ and ghp_ too",
     "Bearer of bad news: bearer authentication-mechanisms-explained",
     "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIExampleExampleExample ann",
+    "Use basic authentication or Basic abcdefghi, not basic12345678",
     "https://docs.example.com/guides/api-key-rotation#token-lifetimes",
 )
 
