@@ -88,7 +88,7 @@ def load(path: Path | None = None, environment: Mapping[str, str] | None = None)
     variables = os.environ if environment is None else environment
     found |= {name: variables[key] for key, name in _VARIABLES.items() if variables.get(key)}
     try:
-        return _SETTINGS.validate_python(found)
+        return _SETTINGS.validate_python(found, strict=False)  # strict would take a Settings instance only
     except ValidationError as error:
         raise ConfigError(_mistakes(error, file), hint="mend the settings and try again") from None
 
