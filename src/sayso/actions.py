@@ -79,7 +79,10 @@ class Action:
     digest: str = field(init=False)
 
     def __post_init__(self) -> None:
-        """Compute the canonical form and the digest, refusing what has none."""
+        """Compute the canonical form and the digest, refusing what has none.
+
+        The arguments are copied: what people are shown must not change with the caller's own.
+        """
         _check_names(self)
         args = canonical(self.args, "args")
         if not args.startswith(b"{"):
@@ -87,6 +90,7 @@ class Action:
                 f"`args` must be an object with named arguments, got {type(self.args).__name__}",
                 hint="pass the arguments by name",
             )
+        object.__setattr__(self, "args", _own(self.args))
         object.__setattr__(self, "canonical_args", args)
         object.__setattr__(self, "digest", digest_of(self.tool, args, self.thread, self.agents))
 
@@ -168,6 +172,7 @@ def parse_args(text: str | bytes) -> dict[str, Json]:
 
 _PLAIN = orjson.OPT_SORT_KEYS | orjson.OPT_STRICT_INTEGER
 _EXACT_LOW, _EXACT_HIGH = 1e-3, 1e15
+_EXPONENT_FROM = 1e21  # below it, RFC 8785 writes whole floats as integers
 
 
 class _NotJson(Exception):  # noqa: N818 - a signal to explain, never leaves this module
@@ -202,8 +207,24 @@ def _is_plain(value: object, room: int) -> bool:
     raise _NotJson
 
 
+def _own(value: object) -> object:
+    """Return a copy that shares no container with the original."""
+    if type(value) is dict:
+        copy = cast("dict[str, object]", value).copy()
+        for key, item in copy.items():
+            if type(item) in _CONTAINERS:
+                copy[key] = _own(item)
+        return copy
+    if type(value) in _CONTAINERS:
+        return type(value)(_own(item) for item in cast("list[object]", value))  # pyright: ignore[reportCallIssue] - a list or a tuple
+    return value
+
+
+_CONTAINERS = frozenset({dict, list, tuple})
+
+
 def _is_plain_float(value: float) -> bool:
-    if not math.isfinite(value):
+    if not math.isfinite(value) or MAX_INTEGER < abs(value) < _EXPONENT_FROM:
         raise _NotJson
     return _EXACT_LOW <= abs(value) < _EXACT_HIGH and not value.is_integer()
 
@@ -212,13 +233,19 @@ def _check_names(action: Action) -> None:
     if not action.tool or not action.thread:
         empty = "tool" if not action.tool else "thread"
         raise InvalidAction(f"`{empty}` is empty", hint=f"name the {empty} this call belongs to")
-    for name, text in (("tool", action.tool), ("thread", action.thread), ("call_id", action.call_id)):
-        _check_name(name, text)
+    for name in ("tool", "thread", "call_id", "requested_by"):
+        _check_name(name, getattr(action, name))
     for place, agent in enumerate(action.agents):
         _check_name(f"agents[{place}]", agent)
     confidence = action.confidence
     if confidence is not None and not 0.0 <= confidence <= 1.0:
         raise InvalidAction(f"`confidence` must lie between 0 and 1, got {confidence}", hint="leave it out if unknown")
+    if action.facts:
+        canonical(action.facts, "facts")
+    for name, origin in action.origins.items() if action.origins else ():
+        _check_name("origins", name)
+        if not isinstance(origin, Origin):
+            raise InvalidAction(f"`origins.{name}` is {origin!r}, which is no origin", hint="pass an Origin")
 
 
 def _check_name(where: str, text: object) -> None:
@@ -247,21 +274,23 @@ def _first_fault(value: object, path: str, room: int) -> tuple[str, str, str] | 
     match value:
         case None | bool():
             return None
-        case str():
+        case str() if type(value) is str:
             return _text_fault(value, path)
-        case int():
+        case int() if type(value) is int:
             if abs(value) <= MAX_INTEGER:
                 return None
             return path, "is an integer beyond 2^53, which JSON readers round", "pass it as text"
         case float():
-            if math.isfinite(value):
-                return None
-            return path, f"is {value}, which JSON does not have", "use null or text"
-        case dict() | list() | tuple() if room <= 0:
+            if not math.isfinite(value):
+                return path, f"is {value}, which JSON does not have", "use null or text"
+            if MAX_INTEGER < abs(value) < _EXPONENT_FROM:
+                return path, "is a whole number beyond 2^53, which JSON readers round", "pass it as text"
+            return None
+        case dict() | list() | tuple() if type(value) in _CONTAINERS and room <= 0:
             return path, f"nests deeper than {MAX_DEPTH} levels", "flatten the arguments"
-        case dict():
+        case dict() if type(value) is dict:
             return _dict_fault(cast("dict[object, object]", value), path, room)
-        case list() | tuple():
+        case list() | tuple() if type(value) in _CONTAINERS:
             items = enumerate(cast("list[object]", value))
             faults = (_first_fault(item, f"{path}[{place}]", room - 1) for place, item in items)
             return next((fault for fault in faults if fault), None)
