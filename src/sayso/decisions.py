@@ -96,7 +96,7 @@ def open_approval(approval: Approval) -> Change:
 
 
 def check_open(approval: Approval, decision: Decision, now: Millis) -> Change | None:
-    """Check, in this order: still pending, in time, an allowed kind, a permitted person.
+    """Check, in this order: a person, still pending, in time, an allowed kind, a permitted person.
 
     Returns:
         The change that records a decision as late, or None when the decision may go on.
@@ -104,6 +104,13 @@ def check_open(approval: Approval, decision: Decision, now: Millis) -> Change | 
     Raises:
         DecisionRefused: The decision cannot be taken; nothing is to be saved.
     """
+    person = decision.person
+    if not person.id or not person.via:
+        raise NotPermitted(
+            "a decision needs a person and the door they came through",
+            hint="sign in first",
+            approval_id=approval.id,
+        )
     if _is_late(approval, now):
         return late(approval, decision, now)
     if approval.status is not Status.PENDING:
@@ -119,7 +126,7 @@ def check_open(approval: Approval, decision: Decision, now: Millis) -> Change | 
             hint=f"choose one of: {allowed}",
             approval_id=approval.id,
         )
-    refusal = may_decide(approval, decision.person)
+    refusal = may_decide(approval, person, decision.kind)
     if refusal:
         raise refusal
     return None
@@ -140,8 +147,13 @@ def check_digest(approval: Approval, decision: Decision) -> None:
         )
 
 
-def may_decide(approval: Approval, person: Person) -> NotPermitted | None:
-    """Return why this person may not decide this approval, or None when they may (G6)."""
+def may_decide(
+    approval: Approval, person: Person, kind: DecisionKind = DecisionKind.APPROVE
+) -> NotPermitted | None:
+    """Return why this person may not decide this approval, or None when they may (G6).
+
+    Who approved once cannot approve again, but may still say no while others are asked.
+    """
     action = approval.action
     name = person.id or "nobody"
     hint = "ask somebody else to decide"
@@ -155,7 +167,7 @@ def may_decide(approval: Approval, person: Person) -> NotPermitted | None:
         groups = " or ".join(f"`{group}`" for group in quorum)
         problem = f"`{name}` may not decide approval {approval.id}: it needs somebody from {groups}"
         return NotPermitted(problem, hint=hint, approval_id=approval.id)
-    if any(given.person.id == person.id for given in _counted(approval)):
+    if kind in _AGREES and any(given.person.id == person.id for given in _counted(approval)):
         problem = f"`{name}` has approved {approval.id} already, and each approval needs another person"
         return NotPermitted(problem, hint=hint, approval_id=approval.id)
     return None
@@ -444,6 +456,7 @@ _PAST = {
     DecisionKind.REJECT: "rejected",
     DecisionKind.RESPOND: "responded",
 }
+_AGREES = frozenset({DecisionKind.APPROVE, DecisionKind.EDIT})
 _FINAL_KINDS = {DecisionKind.REJECT: Status.REJECTED, DecisionKind.RESPOND: Status.RESPONDED}
 _CLAIM_HINTS = {
     Status.PENDING: "wait until somebody decides",
@@ -489,18 +502,23 @@ def _check_holder(approval: Approval, permit: Permit) -> None:
 
 
 def _is_backed(approval: Approval) -> bool:
-    """Return whether decisions, or silence that the frozen terms let count, led to this approval."""
+    """Return whether decisions, or silence that the frozen terms let count, led to this approval.
+
+    One that carries a permit or an outcome already ran: its row was put back.
+    """
     ended = approval.resolution
-    if ended is not None and ended.cause is Cause.SILENCE:
+    if ended is None or ended.status is not Status.APPROVED or approval.permit is not None:
+        return False
+    if ended.cause is Cause.SILENCE:
         return approval.terms.silence is Silence.ALLOW
     return not missing(approval)
 
 
 def _counted(approval: Approval) -> list[Decision]:
-    """Return the approvals that are about the action as it now stands."""
+    """Return the approvals that are about the action as it now stands, one a person."""
     digest = approval.effective.digest
-    agrees = {DecisionKind.APPROVE, DecisionKind.EDIT}
-    return [given for given in approval.decisions if given.kind in agrees and given.digest == digest]
+    agreed = (given for given in approval.decisions if given.kind in _AGREES and given.digest == digest)
+    return list({given.person.id: given for given in agreed}.values())
 
 
 def _seat(person: int, people: list[Decision], seats: list[str], taken: dict[int, int], tried: set[int]) -> bool:
