@@ -1,5 +1,6 @@
 """Asking the rules of a tool about one call."""
 
+from dataclasses import replace
 from decimal import Decimal
 from typing import cast
 
@@ -8,7 +9,7 @@ from sayso.errors import UsageError
 from sayso.policy.conditions import Condition
 from sayso.policy.money import Money
 from sayso.policy.plans import Defaults, Plan, settle, step_of
-from sayso.policy.predicates import Doubt, Fault, Predicate, answer, attempt, count_parameters, invoke
+from sayso.policy.predicates import Doubt, Fault, Predicate, answer, attempt, invoke
 from sayso.policy.rules import Price, Rule
 from sayso.policy.verdicts import Context, Step, Verdict
 
@@ -25,37 +26,37 @@ def judge_plan(
 ) -> tuple[Verdict, tuple[Step, ...]]:
     """Return the verdict on a call and what each rule said."""
     context = context or _NO_CONTEXT
-    steps = tuple(_look(rule, action, context) for rule in plan.rules)
+    steps = tuple(_look(rule, plan, action, context) for rule in plan.rules)
     verdict = settle(plan, steps, defaults, low=is_low(action, defaults))
-    if verdict.terms is None:
-        return verdict, steps
-    return _describe(verdict, plan, action, context), steps
+    return describe(verdict, plan, action, context), steps
 
 
-def _look(rule: Rule, action: Action, context: Context) -> Step:
+def _look(rule: Rule, plan: Plan, action: Action, context: Context) -> Step:
     return step_of(
         rule,
-        holds=_holds(rule, action, context),
+        holds=_holds(rule, plan, action, context),
         cost=_over(rule, action),
         outside=_outside(rule, action),
     )
 
 
-def _holds(rule: Rule, action: Action, context: Context) -> bool | Fault:
-    when = True if rule.when is None else _test(rule.when, action, context)
+def _holds(rule: Rule, plan: Plan, action: Action, context: Context) -> bool | Fault:
+    when = True if rule.when is None else _test(rule.when, plan, action, context)
     if rule.unless is None:
         return when
-    unless = _test(rule.unless, action, context)
+    unless = _test(rule.unless, plan, action, context)
     if isinstance(unless, Fault):
         return unless if when is not False else False
     return when if isinstance(when, Fault) else when and not unless
 
 
-def _test(condition: Condition | Predicate | str, action: Action, context: Context) -> bool | Fault:
+def _test(
+    condition: Condition | Predicate | str, plan: Plan, action: Action, context: Context
+) -> bool | Fault:
     if isinstance(condition, Condition):
         return answer(lambda: condition.value(action))
     predicate = cast("Predicate", condition)
-    return answer(lambda: invoke(predicate, count_parameters(predicate, 1, 3), action, context))
+    return answer(lambda: invoke(predicate, plan.counts[id(predicate)], action, context))
 
 
 def _over(rule: Rule, action: Action) -> str | Fault:
@@ -102,14 +103,15 @@ def _outside(rule: Rule, action: Action) -> tuple[str, ...]:
     )
 
 
-def _describe(verdict: Verdict, plan: Plan, action: Action, context: Context) -> Verdict:
-    described = next((rule.description for rule in plan.rules if rule.description), "")
+def describe(verdict: Verdict, plan: Plan, action: Action, context: Context | None) -> Verdict:
+    """Add the author's words to a verdict that asks; words that cannot be had never stop it."""
+    described = plan.description
+    if verdict.terms is None or not described:
+        return verdict
     if isinstance(described, str):
-        text: object = described
-    else:
-        function = described
-        text = attempt(lambda: invoke(function, count_parameters(function, 2, 3), action, context))
-    if not text:
+        return replace(verdict, description=described)
+    text = attempt(lambda: invoke(described, plan.counts[id(described)], action, context or _NO_CONTEXT))
+    if text == "":
         return verdict
     if isinstance(text, str):
         return _with(verdict, text, "")
@@ -119,12 +121,4 @@ def _describe(verdict: Verdict, plan: Plan, action: Action, context: Context) ->
 
 def _with(verdict: Verdict, description: str, fault: str) -> Verdict:
     why = "; ".join(each for each in (verdict.why, fault) if each)
-    return Verdict(
-        outcome=verdict.outcome,
-        effect=verdict.effect,
-        reasons=verdict.reasons,
-        rule=verdict.rule,
-        why=why,
-        description=description,
-        terms=verdict.terms,
-    )
+    return replace(verdict, why=why, description=description)

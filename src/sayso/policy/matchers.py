@@ -112,7 +112,9 @@ def path(value: object) -> PathMatch:
     """Read a path; what is not plain text naming one file is in doubt."""
     if not isinstance(value, str):
         return PathMatch("", "the path is not text")
-    return PathMatch(value, _path_doubt(value))
+    # POSIX lets `//` mean something else, and no system here does.
+    text = "/" + value.lstrip("/") if value.startswith("//") else value
+    return PathMatch(text, _path_doubt(text))
 
 
 def email(value: object) -> EmailMatch:
@@ -226,7 +228,7 @@ def _punycode(name: str) -> str:
     import idna  # noqa: PLC0415 - only for names outside ASCII
 
     lowered = name.lower()
-    if unicodedata.normalize("NFKC", lowered) != lowered:
+    if unicodedata.normalize("NFKC", lowered) != lowered or "\u3002" in lowered:
         return ""
     try:
         return idna.encode(lowered).decode()

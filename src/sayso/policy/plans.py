@@ -4,12 +4,12 @@ A `Plan` holds the rules of a tool, the worst effect among them, the strictest t
 up to, and, when no rule depends on the call, the finished verdicts.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from sayso.approvals import DecisionKind, Effect, ProofRule, Reason, Silence, Terms
 from sayso.policy.conditions import Condition
-from sayso.policy.predicates import Fault, name_of
+from sayso.policy.predicates import Fault, count_parameters, name_of
 from sayso.policy.rules import ALL_DECISIONS, Rule
 from sayso.policy.verdicts import EFFECT_RANK, PROOF_RANK, Outcome, Step, Verdict, strictest
 
@@ -40,6 +40,8 @@ class Plan:
         rules: Its rules, exact names first.
         effect: The worst effect among them.
         terms: The strictest terms they add up to, without reasons.
+        counts: How many arguments its functions take, by the identity of the function.
+        description: The first words for the reviewer among the rules, or the function that finds them.
         suspect: Why the name itself asks for a person, or empty.
         fixed: The verdict, when no rule depends on the call.
         low: The verdict below the confidence floor, when no rule depends on the call.
@@ -49,6 +51,8 @@ class Plan:
     rules: tuple[Rule, ...]
     effect: Effect
     terms: Terms
+    counts: Mapping[int, int]
+    description: str | Callable[..., str] = ""
     suspect: str = ""
     fixed: Verdict | None = None
     low: Verdict | None = None
@@ -58,19 +62,33 @@ def plan_for(tool: str, rules: tuple[Rule, ...], suspect: str, defaults: Default
     """Work out the plan of one tool."""
     effect = max((rule.effect for rule in rules), key=EFFECT_RANK.__getitem__, default=Effect.IRREVERSIBLE)
     plan = Plan(
-        tool=tool, rules=rules, effect=effect, terms=_merged(tool, rules, effect, defaults), suspect=suspect
+        tool=tool,
+        rules=rules,
+        effect=effect,
+        terms=_merged(tool, rules, effect, defaults),
+        suspect=suspect,
+        counts=_counts(rules),
+        description=next((rule.description for rule in rules if rule.description), ""),
     )
-    if any(rule.conditional or callable(rule.description) for rule in rules):
+    if any(rule.conditional for rule in rules):
         return plan
     steps = tuple(step_of(rule, holds=True) for rule in rules)
-    description = next(
-        (rule.description for rule in rules if isinstance(rule.description, str) and rule.description), ""
-    )
+    description = plan.description if isinstance(plan.description, str) else ""
     return replace(
         plan,
         fixed=_described(settle(plan, steps, defaults, low=False), description),
         low=_described(settle(plan, steps, defaults, low=True), description),
     )
+
+
+def _counts(rules: tuple[Rule, ...]) -> Mapping[int, int]:
+    """Read the signatures now: reading one takes longer than a verdict."""
+    found: dict[int, int] = {}
+    for rule in rules:
+        for function, least in ((rule.when, 1), (rule.unless, 1), (rule.description, 2)):
+            if callable(function):
+                found[id(function)] = count_parameters(function, least, 3)
+    return found
 
 
 def step_of(rule: Rule, *, holds: bool | Fault, cost: str | Fault = "", outside: Sequence[str] = ()) -> Step:

@@ -11,7 +11,7 @@ from sayso.actions import Action
 from sayso.approvals import Effect, Reason, Silence
 from sayso.errors import PolicyError
 from sayso.policy.interrupt_on import rules_from_interrupt_on
-from sayso.policy.judging import is_low, judge_plan
+from sayso.policy.judging import describe, is_low, judge_plan
 from sayso.policy.loading import read_policy, read_text
 from sayso.policy.names import folded, suspicion
 from sayso.policy.plans import Defaults, Plan, plan_for, policy_steps
@@ -94,7 +94,9 @@ class Policy:
         if plan.fixed is None or plan.low is None:
             return judge_plan(plan, action, context, self._defaults)[0]
         confidence = action.confidence
-        return plan.fixed if confidence is None or confidence >= self.confidence_floor else plan.low
+        sure = confidence is None or confidence >= self.confidence_floor
+        verdict = plan.fixed if sure else plan.low
+        return describe(verdict, plan, action, context) if callable(plan.description) else verdict
 
     def judge_batch(self, actions: Sequence[Action], context: Context | None = None) -> tuple[Verdict, ...]:
         """Return the verdicts on the calls a model proposed together, in their order.

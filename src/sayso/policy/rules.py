@@ -1,9 +1,8 @@
 """One rule of a policy, the same record whether it was written in Python or in a file."""
 
-import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from fnmatch import translate
+from fnmatch import fnmatchcase
 from typing import Protocol, TypeAlias, cast, runtime_checkable
 
 from sayso.actions import Action, Json
@@ -125,7 +124,7 @@ class Rule:
         """Return whether the rule is about this tool; names are compared exactly."""
         if not self.is_pattern:
             return self.tool == tool
-        return re.fullmatch(translate(self.tool), tool) is not None
+        return fnmatchcase(tool, self.tool)
 
 
 def _compile(rule: Rule, key: str) -> Iterator[str]:

@@ -170,6 +170,9 @@ def _form_risk(node: _Node) -> ShellRisk:
             safe = first == "["
         case "test_operator":
             safe = text not in ("-v", "-R")
+        case "heredoc_body":
+            # The grammar leaves these inside the plain text of the body; bash runs them.
+            safe = not re.search(r"`|\$\[", text)
         case kind:
             safe = kind in _HARMLESS_FORMS
     return "read" if safe else "unknown"

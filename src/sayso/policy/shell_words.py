@@ -166,7 +166,7 @@ _WRAPPERS: Mapping[str, tuple[frozenset[str], frozenset[str], int]] = {
     "command": (frozenset({"--"}), frozenset(), 0),
     "builtin": (frozenset(), frozenset(), 0),
     "exec": (frozenset(), frozenset(), 0),
-    "xargs": (frozenset({"-0", "-r", "-t", "--null"}), frozenset({"-n", "-P", "-L", "-I", "-d"}), 0),
+    "xargs": (frozenset({"-0", "-r", "-t", "--null"}), frozenset({"-n", "-P", "-L", "-d"}), 0),
 }
 """Programs that start another: flags, options with a value, and arguments before its name."""
 

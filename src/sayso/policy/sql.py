@@ -6,7 +6,7 @@ parsed, is on the risky side.
 
 import logging
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal, TypeAlias
@@ -20,7 +20,11 @@ _RANK: Mapping[SqlRisk, int] = {"read": 0, "write": 1, "destructive": 2, "unknow
 _EXPLAIN = re.compile(
     r"\s*explain\s+(?:query\s+plan\s+|analyze\s+|verbose\s+|\([a-z0-9_,\s]*\)\s*)*", re.IGNORECASE
 )
-_AMBIGUOUS = re.compile(r"/\*[!+M]|\\['\"`]|[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
+_AMBIGUOUS = re.compile(
+    r"/\*[!+M]|\\['\"`]|[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]|\b(?:shutdown|reconfigure|xp_\w+)\b", re.IGNORECASE
+)
+"""What runs in some database and looks like a comment, a quote or an alias to a parser."""
+
 _READ_PRAGMAS = frozenset(
     [
         "table_info",
@@ -160,7 +164,11 @@ def _read(text: str, dialect: str) -> SqlMatch:
     if not found:
         return SqlMatch("unknown")
     tables = sorted({table for each in found for table in each.tables})
-    return SqlMatch(max((each.risk for each in found), key=_RANK.__getitem__), tuple(tables))
+    return SqlMatch(_worst(each.risk for each in found), tuple(tables))
+
+
+def _worst(risks: Iterable[SqlRisk]) -> SqlRisk:
+    return max(risks, key=_RANK.__getitem__)
 
 
 def _nests_too_deep(text: str) -> bool:
@@ -186,9 +194,11 @@ def _parsed(text: str, dialect: str) -> SqlMatch | None:
     if not statements:
         return None
     nodes = [node for tree in statements for node in tree.walk()]
-    risks = [_statement_risk(tree) for tree in statements]
-    risks += [risk for node in nodes for risk in _node_risk(node)]
-    return SqlMatch(max(risks, key=_RANK.__getitem__), tuple(sorted(_tables(nodes))))
+    risks: list[SqlRisk] = []
+    for tree in statements:
+        risks.append(_statement_risk(tree))
+        risks.extend(risk for node in tree.walk() for risk in _node_risk(node))
+    return SqlMatch(_worst(risks), tuple(sorted(_tables(nodes))))
 
 
 def _statement_risk(tree: object) -> SqlRisk:
