@@ -31,6 +31,8 @@ from sayso.errors import SaysoError, StoreDamaged
 
 Fields: TypeAlias = dict[str, object]
 
+_UNREADABLE = (LookupError, TypeError, ValueError, AttributeError)
+
 
 class Row(NamedTuple):
     """An approval as its columns."""
@@ -64,7 +66,21 @@ def write_terms(terms: Terms) -> str:
 
 @lru_cache(maxsize=1024)
 def read_terms(text: str) -> Terms:
-    """Read terms back."""
+    """Read terms back.
+
+    Raises:
+        StoreDamaged: They were changed by something other than Sayso, or cannot be read.
+    """
+    try:
+        return _read_terms(text)
+    except _UNREADABLE as error:
+        raise StoreDamaged(
+            f"a set of terms in the store cannot be read: it was changed or damaged ({error})",
+            hint="restore the store from a backup",
+        ) from error
+
+
+def _read_terms(text: str) -> Terms:
     found = _load(text)
     proof_kind, template = cast("tuple[str, str]", found["proof"])
     return Terms(
@@ -120,7 +136,7 @@ def read_approval(row: Row, terms: Terms) -> Approval:
     """
     try:
         return _read_approval(row, terms)
-    except (KeyError, TypeError, ValueError, SaysoError) as error:
+    except (*_UNREADABLE, SaysoError) as error:
         raise StoreDamaged(
             f"approval {row.id} cannot be trusted: its row in the store was changed or damaged ({error})",
             hint="run `sayso audit verify`, and restore the store from a backup",
