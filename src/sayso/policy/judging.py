@@ -54,9 +54,9 @@ def _test(
     condition: Condition | Predicate | str, plan: Plan, action: Action, context: Context
 ) -> bool | Fault:
     if isinstance(condition, Condition):
-        return answer(lambda: condition.value(action))
+        return answer(lambda: condition.value(action), action)
     predicate = cast("Predicate", condition)
-    return answer(lambda: invoke(predicate, plan.counts[id(predicate)], action, context))
+    return answer(lambda: invoke(predicate, plan.counts[id(predicate)], action, context), action)
 
 
 def _over(rule: Rule, action: Action) -> str | Fault:
@@ -64,14 +64,14 @@ def _over(rule: Rule, action: Action) -> str | Fault:
     if rule.cost is None or rule.over is None:
         return ""
     limit = rule.over
-    cost = attempt(lambda: _cost(rule, action))
+    cost = attempt(lambda: _cost(rule, action), action)
     if isinstance(cost, Fault):
         return cost
     if not isinstance(cost, Money):
         return Fault(f"it is {type(cost).__name__}, not Money")
     if cost.minor < 0:
         return Fault("it is negative")
-    exceeds = attempt(lambda: cost.exceeds(limit))
+    exceeds = attempt(lambda: cost.exceeds(limit), action)
     if isinstance(exceeds, Fault):
         return Fault(f"it is in {cost.currency} and its limit in {limit.currency}")
     return f"it costs {cost}, over the {limit} limit" if exceeds else ""
@@ -110,7 +110,9 @@ def describe(verdict: Verdict, plan: Plan, action: Action, context: Context | No
         return verdict
     if isinstance(described, str):
         return replace(verdict, description=described)
-    text = attempt(lambda: invoke(described, plan.counts[id(described)], action, context or _NO_CONTEXT))
+    text = attempt(
+        lambda: invoke(described, plan.counts[id(described)], action, context or _NO_CONTEXT), action
+    )
     if text == "":
         return verdict
     if isinstance(text, str):

@@ -61,14 +61,19 @@ def plain(value: Json) -> object:
     return value
 
 
-def attempt(function: Callable[[], object]) -> object:
-    """Return what the function returns, or the `Fault` it ended in."""
+def attempt(function: Callable[[], object], action: Action) -> object:
+    """Return what the function returns, or the `Fault` it ended in.
+
+    Args:
+        function: What may do anything.
+        action: The call it is about; nothing of its arguments gets into a fault.
+    """
     try:
         result = function()
     except Doubt as doubt:
         return Fault(str(doubt))
     except KeyError as error:
-        return Fault(f"it failed with KeyError{_missing(error)}")
+        return Fault(f"it failed with KeyError{_missing(error, action)}")
     except Exception as error:  # noqa: BLE001 - a rule may raise anything, and every fault asks
         return Fault(f"it failed with {type(error).__name__}")
     if inspect.iscoroutine(result):
@@ -78,9 +83,9 @@ def attempt(function: Callable[[], object]) -> object:
     return result
 
 
-def answer(function: Callable[[], object]) -> bool | Fault:
+def answer(function: Callable[[], object], action: Action) -> bool | Fault:
     """Return the yes or no of a condition; anything else, even a truthy value, is a fault."""
-    result = attempt(function)
+    result = attempt(function, action)
     if result is True or result is False or isinstance(result, Fault):
         return result
     return Fault(f"it returned {type(result).__name__}, not a bool")
@@ -131,8 +136,9 @@ def _is_async(function: Callable[..., object]) -> bool:
     return any(kind(inspect.unwrap(each)) for kind in kinds for each in (function, call) if callable(each))
 
 
-def _missing(error: KeyError) -> str:
-    """Name the key when it reads like the name of an argument and not like content."""
+def _missing(error: KeyError, action: Action) -> str:
+    """Name the key when it reads like a name and stands nowhere in the arguments."""
     key = error.args[0] if error.args else ""
     text = key.strip("'") if isinstance(key, str) else ""
-    return f" '{text}'" if text.isidentifier() and len(text) <= _LONGEST_KEY else ""
+    tells = not text.isidentifier() or len(text) > _LONGEST_KEY or text.encode() in action.canonical_args
+    return "" if tells else f" '{text}'"

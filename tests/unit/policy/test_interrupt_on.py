@@ -1,5 +1,7 @@
 """The seed contract: `interrupt_on` maps are taken as they are, and their mistakes are named."""
 
+# pyright: reportUnknownLambdaType=false, reportUnknownArgumentType=false, reportUnknownMemberType=false, reportUnknownVariableType=false
+
 import functools
 from collections.abc import Callable
 
@@ -145,6 +147,14 @@ def test_a_predicate_that_fails_asks_and_names_the_fault(
     assert Reason.RULE in verdict.reasons
     assert named in verdict.why
     assert "secret-value" not in verdict.why
+
+
+def test_a_fault_never_quotes_an_argument() -> None:
+    table: dict[object, bool] = {}
+    policy = Policy.from_interrupt_on({"x": {"when": lambda call: table[call["args"]["note"]]}})
+    verdict = policy.judge(call("x", note="hunter2"))
+    assert verdict.outcome is Outcome.ASK
+    assert "hunter2" not in verdict.why
 
 
 def test_the_default_description_shows_prefix_tool_and_args_in_their_order() -> None:

@@ -1,5 +1,7 @@
 """What the rules of a tool add up to."""
 
+# pyright: reportUnknownLambdaType=false, reportUnknownArgumentType=false, reportUnknownMemberType=false, reportUnknownVariableType=false
+
 import threading
 
 import pytest
@@ -206,6 +208,20 @@ def test_the_terms_of_several_rules_add_up_to_the_strictest() -> None:
         rule="pay",
         lease=30,
     )
+
+
+@pytest.mark.parametrize("counts", [(1, 2), (2, 1)])
+def test_the_largest_quorum_of_a_group_counts(counts: tuple[int, int]) -> None:
+    rules = [Rule(tool="pay", approvers={"a": counts[0]}), Rule(tool="p*", approvers={"a": counts[1]})]
+    terms = Policy(rules).judge(call("pay")).terms
+    assert terms is not None
+    assert terms.quorum == (("a", 2),)
+
+
+def test_a_cost_that_is_not_known_says_why() -> None:
+    price = Price(amount=Condition.compile("args.price"), currency="USD")
+    verdict = Policy([Rule(tool="pay", cost=price, over=Money.of(4, "USD"))]).judge(call("pay", price="5"))
+    assert "the amount is str, not a number" in verdict.why
 
 
 def test_rules_without_an_answer_in_common_can_only_be_rejected() -> None:

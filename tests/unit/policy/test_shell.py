@@ -111,7 +111,7 @@ def test_a_command_is_as_risky_as_its_worst_part(text: str, risk: str) -> None:
         "python -c 1",
         "awk 'BEGIN{system(1)}'",
         "./ls",
-        "/tmp/ls",
+        "/opt/ls",
         "PATH=/tmp ls",
         "PATH=/tmp; ls",
         "LD_PRELOAD=x ls",
