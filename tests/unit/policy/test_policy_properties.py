@@ -1,5 +1,7 @@
 """What holds for every policy and every call."""
 
+# pyright: reportUnknownVariableType=false
+
 from collections.abc import Callable
 
 from hypothesis import assume, given
