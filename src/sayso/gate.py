@@ -18,9 +18,9 @@ from sayso.decisions import Change, Event, complete, reconcile, renew, withdraw
 from sayso.errors import Denied
 from sayso.guard import guard_coroutine, guard_function
 from sayso.policy import Context, Outcome, Policy, Verdict
-from sayso.settling import Flow, Need, Note, Observe, Pause, Read, Reply, Settlement, Settling, T
+from sayso.settling import Await, Expect, Flow, Need, Note, Observe, Read, Reply, Settlement, Settling, T
 from sayso.stores.base import Alter, Store
-from sayso.waiting import LoopWaiter, ThreadWaiter, send, waiting_on
+from sayso.waiting import LoopWaiter, ThreadWaiter, Ticket, send, waiting_on
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -216,14 +216,10 @@ class Gate:
 
     def _do(self, need: Need) -> Reply:
         match need:
-            case Pause(approval=approval, holder=holder):
-                waiter = ThreadWaiter(holder)
-                self._waiting.add(approval, waiter)
-                try:
-                    current = self.store.get(approval.id)
-                    return current if current.status is not Status.PENDING else waiter.wait()
-                finally:
-                    self._waiting.remove(approval.id, waiter)
+            case Expect(approval_id=approval_id, deadline=deadline, holder=holder):
+                return Ticket(self._waiting, approval_id, deadline, ThreadWaiter(holder))
+            case Await(place=place):
+                return cast("Ticket[ThreadWaiter]", place).waiter.wait()
             case Read(approval_id=approval_id):
                 return self.store.get(approval_id)
             case Note(event=event):
@@ -257,14 +253,10 @@ class Gate:
 
     async def _ado(self, need: Need) -> Reply:
         match need:
-            case Pause(approval=approval, holder=holder):
-                waiter = LoopWaiter(holder)
-                self._waiting.add(approval, waiter)
-                try:
-                    current = self.store.get(approval.id)
-                    return current if current.status is not Status.PENDING else await waiter.wait()
-                finally:
-                    self._waiting.remove(approval.id, waiter)
+            case Expect(approval_id=approval_id, deadline=deadline, holder=holder):
+                return Ticket(self._waiting, approval_id, deadline, LoopWaiter(holder))
+            case Await(place=place):
+                return await cast("Ticket[LoopWaiter]", place).waiter.wait()
             case Read(approval_id=approval_id):
                 return self.store.get(approval_id)
             case Note(event=event):

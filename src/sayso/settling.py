@@ -6,12 +6,11 @@ nothing may run.
 """
 
 import secrets
-from base64 import b32encode
 from collections.abc import Callable, Generator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from hashlib import sha256
-from typing import TypeAlias, TypeVar
+from typing import Protocol, TypeAlias, TypeVar, runtime_checkable
 
 from sayso.actions import Action, Json
 from sayso.approvals import Approval, Cause, Permit, Status, Terms
@@ -31,17 +30,39 @@ from sayso.policy import Context, Outcome, Policy, Verdict, stricter
 from sayso.stores.base import Alter, Open, Write
 
 
+ID_DIGITS = 20
+"""How many hexadecimal digits name an approval: 80 bits, so that no two ever meet."""
+
+
+@runtime_checkable
+class Place(Protocol):
+    """A place among the waiting agents."""
+
+    def drop(self) -> None:
+        """Give the place up."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
-class Pause:
-    """Wait until the approval changes or its deadline passes.
+class Expect:
+    """Take a place among the waiting agents; answered by that place.
 
     Args:
-        approval: The approval waited for.
+        approval_id: The approval that will be waited for, stored or about to be.
+        deadline: When to wake without an answer, in milliseconds since the epoch.
         holder: Who would run it; a decision hands the permit over at once.
     """
 
-    approval: Approval
+    approval_id: str
+    deadline: Millis
     holder: str
+
+
+@dataclass(frozen=True, slots=True)
+class Await:
+    """Wait in a place until the approval changes or its deadline passes."""
+
+    place: Place
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,8 +79,8 @@ class Note:
     event: Event
 
 
-Need: TypeAlias = Write | Pause | Read | Note
-Reply: TypeAlias = Change | Approval | None
+Need: TypeAlias = Write | Expect | Await | Read | Note
+Reply: TypeAlias = Change | Approval | Place | None
 T = TypeVar("T")
 Flow: TypeAlias = Generator[Need, Reply, T]
 
@@ -160,7 +181,7 @@ def _refused(kind: type[Refused], approval: Approval, message: str, hint: str) -
 def approval_id(action: Action, replaces: str = "") -> str:
     """Return the name of an approval: the same request has the same name."""
     text = f"{action.digest} {action.call_id} {replaces}"
-    return "ap" + b32encode(sha256(text.encode()).digest())[:14].decode().lower()
+    return "ap" + sha256(text.encode()).hexdigest()[:ID_DIGITS]
 
 
 def new_approval(action: Action, verdict: Verdict, terms: Terms, now: Millis, replaces: str = "") -> Approval:
@@ -203,25 +224,17 @@ class Settling:
             if verdict.outcome is Outcome.DENY:
                 yield Note(_noted("denied", action, verdict))
             return Settlement(action=action, verdict=verdict)
-        request = self._request(action, verdict, verdict.terms)
-        try:
-            approval = (yield from _write(Open(approval=request))).approval
-        except BaseException:
-            with suppress(SaysoError):
-                yield Alter(approval_id=request.id, step=_take_back(""))
-            raise
+        approval = self._request(action, verdict, verdict.terms)
+        holder = self._holder()
+        approval = yield from self._waited(approval, holder, Open(approval=approval))
         while True:
-            holder = self._holder()
-            if approval.status is Status.PENDING:
-                approval = yield from self._wait(approval, holder)
-            if approval.resolution and approval.resolution.successor:
-                approval = yield from _read(approval.resolution.successor)
-                continue
             if approval.status is Status.APPROVED or _is_held(approval, holder):
                 approval = yield from self._start(approval, holder, context)
-                if approval.status is Status.WITHDRAWN and approval.resolution and approval.resolution.successor:
-                    continue
-            return _settled(approval, verdict, holder)
+            successor = approval.resolution.successor if approval.resolution else ""
+            if not successor:
+                return _settled(approval, verdict, holder)
+            approval = yield from _read(successor)
+            approval = yield from self._waited(approval, holder, None)
 
     def open(self, action: Action, verdict: Verdict) -> Flow[Approval]:
         """Store the request; the same request again finds the one there is."""
@@ -257,19 +270,32 @@ class Settling:
             )
         return settlement.check()
 
-    def _wait(self, approval: Approval, holder: str) -> Flow[Approval]:
-        """Wait for the answer or the deadline; a cancelled agent takes its request back."""
+    def _waited(self, approval: Approval, holder: str, first: Open | None) -> Flow[Approval]:
+        """Open if need be, then wait for the answer or the deadline.
+
+        The place is taken before the approval is stored or read, so that no answer is missed.
+        A cancelled agent takes its request back.
+        """
+        place = yield Expect(approval.id, approval.deadline, holder)
+        if not isinstance(place, Place):
+            raise TypeError(f"a place was expected, got {place!r}")
         try:
+            if first is not None:
+                approval = (yield from _write(first)).approval
+            else:
+                approval = yield from _read(approval.id)
             while approval.status is Status.PENDING:
-                woken = yield Pause(approval, holder)
+                woken = yield Await(place)
                 if isinstance(woken, Approval):
                     approval = woken
                 else:
                     approval = (yield from _write(Alter(approval_id=approval.id, step=expire))).approval
         except BaseException:
+            place.drop()
             with suppress(SaysoError):
                 yield Alter(approval_id=approval.id, step=_take_back(holder))
             raise
+        place.drop()
         return approval
 
     def _start(self, approval: Approval, holder: str, context: Context | None) -> Flow[Approval]:

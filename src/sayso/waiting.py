@@ -10,15 +10,16 @@ import itertools
 import threading
 import weakref
 from collections.abc import Callable
-from typing import Protocol, TypeAlias
+from contextlib import suppress
+from typing import Generic, Protocol, TypeVar
 
 from sayso.approvals import Approval, Status
 from sayso.clock import Clock, Millis
 from sayso.decisions import Change
 from sayso.stores.base import Changed, Store, Write
 
-Wake: TypeAlias = Callable[[Approval | None], None]
-"""Called from any thread with the record, or None when it must be read."""
+LONGEST_SLEEP = 60.0
+"""How long to sleep at most for a deadline, in seconds."""
 
 
 class Waiter(Protocol):
@@ -29,6 +30,9 @@ class Waiter(Protocol):
     def wake(self, approval: Approval | None) -> None:
         """Let the agent go on."""
         ...
+
+
+W = TypeVar("W", bound=Waiter)
 
 
 class Waiting:
@@ -44,15 +48,15 @@ class Waiting:
         store.subscribe(self._changed)
         self._clock.on_change(self._stir)
 
-    def add(self, approval: Approval, waiter: Waiter) -> None:
+    def add(self, approval_id: str, deadline: Millis, waiter: Waiter) -> None:
         """Register an agent until it is woken or removed."""
         with self._moved:
-            self._waiters.setdefault(approval.id, []).append(waiter)
-            heapq.heappush(self._heap, (approval.deadline, next(self._count), approval.id))
-            if self._thread is None:
+            self._waiters.setdefault(approval_id, []).append(waiter)
+            heapq.heappush(self._heap, (deadline, next(self._count), approval_id))
+            if self._thread is None or not self._thread.is_alive():
                 self._thread = threading.Thread(target=self._serve, name="sayso-deadlines", daemon=True)
                 self._thread.start()
-            elif self._heap[0][2] == approval.id:
+            elif self._heap[0][2] == approval_id:
                 self._moved.notify()
 
     def remove(self, approval_id: str, waiter: Waiter) -> None:
@@ -101,10 +105,15 @@ class Waiting:
                     self._thread = None
                     return
                 if not due:
-                    self._moved.wait(self._clock.seconds_until(self._heap[0][0] + 1))
+                    self._moved.wait(_capped(self._clock.seconds_until(self._heap[0][0] + 1)))
                     continue
             for approval_id in due:
                 self._wake(approval_id, None)
+
+
+def _capped(seconds: float | None) -> float | None:
+    """Look at the clock again now and then: it may be set forward, or the machine may have slept."""
+    return None if seconds is None else min(seconds, LONGEST_SLEEP)
 
 
 _ALL: "weakref.WeakKeyDictionary[Store, Waiting]" = weakref.WeakKeyDictionary()
@@ -120,6 +129,29 @@ def waiting_on(store: Store) -> Waiting:
             if found is None:
                 found = _ALL[store] = Waiting(store)
     return found
+
+
+class Ticket(Generic[W]):
+    """A place in the registry, taken before the approval is stored so that no answer is missed.
+
+    Args:
+        waiting: The registry.
+        approval_id: The approval waited for.
+        deadline: When to wake without an answer, in milliseconds since the epoch.
+        waiter: Who waits.
+    """
+
+    __slots__ = ("_approval_id", "_waiting", "waiter")
+
+    def __init__(self, waiting: Waiting, approval_id: str, deadline: Millis, waiter: W) -> None:
+        self._waiting = waiting
+        self._approval_id = approval_id
+        self.waiter = waiter
+        waiting.add(approval_id, deadline, waiter)
+
+    def drop(self) -> None:
+        """Give the place up."""
+        self._waiting.remove(self._approval_id, self.waiter)
 
 
 class ThreadWaiter:
@@ -177,7 +209,7 @@ async def send(store: Store, write: Write) -> Change:
         outcomes.append(outcome)
         landed.set()
 
-    store.submit(write, done)
+    store.submit(write, done, landed.call_soon)
     await landed.wait()
     outcome = outcomes[0]
     if isinstance(outcome, BaseException):
@@ -186,7 +218,13 @@ async def send(store: Store, write: Write) -> Change:
 
 
 class Flag(Protocol):
-    """Set once from any thread, awaited once in the loop that made it."""
+    """Set once from any thread, awaited once in the loop that made it.
+
+    Attributes:
+        call_soon: How to run something in that loop from within it, where writes can use that.
+    """
+
+    call_soon: Callable[[Callable[[], None]], object] | None
 
     def set(self) -> None:
         """Let the waiting task go on."""
@@ -207,17 +245,22 @@ def flag() -> Flag:
 
 
 class _AsyncioFlag:
-    __slots__ = ("_future", "_hand")
+    __slots__ = ("_future", "_hand", "call_soon")
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._future: asyncio.Future[None] = loop.create_future()
+        self.call_soon: Callable[[Callable[[], None]], object] | None = loop.call_soon
         hand = _HANDS.get(loop)
         if hand is None:
             hand = _HANDS[loop] = Hand(loop.call_soon_threadsafe)
         self._hand = hand
 
     def set(self) -> None:
-        self._hand.give(self._resolve)
+        with suppress(RuntimeError):  # the loop is closed, so nobody waits
+            if self._hand.is_here():
+                self._resolve()
+            else:
+                self._hand.give(self._resolve)
 
     def _resolve(self) -> None:
         if not self._future.done():
@@ -228,16 +271,20 @@ class _AsyncioFlag:
 
 
 class _TrioFlag:
-    __slots__ = ("_event", "_token")
+    __slots__ = ("_event", "_finished", "_token", "call_soon")
 
     def __init__(self) -> None:
         import trio  # noqa: PLC0415 - only where trio is what runs
 
+        self.call_soon: Callable[[Callable[[], None]], object] | None = None
+
         self._event = trio.Event()
         self._token = trio.lowlevel.current_trio_token()
+        self._finished = trio.RunFinishedError
 
     def set(self) -> None:
-        self._token.run_sync_soon(self._event.set)
+        with suppress(self._finished):  # the run is over, so nobody waits
+            self._token.run_sync_soon(self._event.set)
 
     async def wait(self) -> None:
         await self._event.wait()
@@ -250,13 +297,18 @@ class Hand:
     to it is carried at once.
     """
 
-    __slots__ = ("_call_soon", "_items", "_lock", "_pending")
+    __slots__ = ("_call_soon", "_items", "_lock", "_pending", "_thread")
 
     def __init__(self, call_soon: Callable[[Callable[[], None]], object]) -> None:
         self._call_soon = call_soon
+        self._thread = threading.get_ident()
         self._items: list[Callable[[], None]] = []
         self._pending = False
         self._lock = threading.Lock()
+
+    def is_here(self) -> bool:
+        """Return whether this is the loop's own thread."""
+        return self._thread == threading.get_ident()
 
     def give(self, item: Callable[[], None]) -> None:
         """Run `item` in the loop soon."""

@@ -83,8 +83,19 @@ class Store(Protocol):
         """Do many writes in as few transactions as possible; each succeeds or fails alone."""
         ...
 
-    def submit(self, write: Write, done: Callable[["Change | BaseException"], None]) -> None:
-        """Do one write without waiting; `done` is called from another thread."""
+    def submit(
+        self,
+        write: Write,
+        done: Callable[["Change | BaseException"], None],
+        call_soon: Callable[[Callable[[], None]], object] | None = None,
+    ) -> None:
+        """Do one write without waiting.
+
+        Args:
+            write: The write.
+            done: Called with what came of it, from the event loop or another thread.
+            call_soon: How to run something in the event loop this is called from, if any.
+        """
         ...
 
     def note(self, event: Event, *, durable: bool = False) -> None:
@@ -116,7 +127,7 @@ class Store(Protocol):
             limit: How many at most.
 
         Raises:
-            UsageError: `after` is no cursor.
+            UsageError: `after` is no cursor, or `limit` is not at least 1.
         """
         ...
 
@@ -161,6 +172,20 @@ class Store(Protocol):
         ...
 
 
+_LONGEST_NUMBER = 18
+"""How many digits every store keeps exact."""
+
+
+def check_limit(limit: int) -> None:
+    """Check how many approvals a page should hold.
+
+    Raises:
+        UsageError: It is not at least 1.
+    """
+    if limit < 1:
+        raise UsageError(f"the limit of a page must be at least 1, got {limit}", hint="pass how many to return")
+
+
 def read_cursor(cursor: str) -> tuple[int, int]:
     """Return the rank and number a page's cursor stands for.
 
@@ -170,6 +195,6 @@ def read_cursor(cursor: str) -> tuple[int, int]:
     if not cursor:
         return 0, 0
     rank, _, seq = cursor.partition("-")
-    if not (rank.isdecimal() and seq.isdecimal()):
+    if not (rank.isdecimal() and seq.isdecimal()) or max(len(rank), len(seq)) > _LONGEST_NUMBER:
         raise UsageError(f"`{cursor}` is no cursor", hint="pass the `next` of the page before")
     return int(rank), int(seq)

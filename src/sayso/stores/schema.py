@@ -28,15 +28,19 @@ WAL_BYTES = 4 * 1024 * 1024
 """How large the write-ahead log is made at once; overwriting is faster than growing."""
 
 
-def connect(path: str) -> sqlite3.Connection:
+def connect(path: str, *, busy_seconds: float = BUSY_SECONDS) -> sqlite3.Connection:
     """Open a connection with Sayso's settings.
+
+    Args:
+        path: The file, or `:memory:`.
+        busy_seconds: How long its statements wait for another program's write.
 
     Raises:
         StoreError: The file cannot be opened.
     """
     with explain(path):
         connection = sqlite3.connect(
-            path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False, cached_statements=256
+            path, timeout=busy_seconds, isolation_level=None, check_same_thread=False, cached_statements=256
         )
         connection.execute("PRAGMA journal_mode = WAL")
         connection.execute("PRAGMA synchronous = FULL")
@@ -103,6 +107,27 @@ def _statements(script: str) -> Iterator[str]:
             held = ""
 
 
+def begin(connection: sqlite3.Connection, *, wait: bool) -> bool:
+    """Take the write lock; return False when another program holds it and `wait` is not set.
+
+    Raises:
+        sqlite3.OperationalError: It was held for longer than `BUSY_SECONDS`.
+    """
+    try:
+        connection.execute("BEGIN IMMEDIATE")
+    except sqlite3.OperationalError as error:
+        if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY:
+            raise
+        if not wait:
+            return False
+        connection.execute(f"PRAGMA busy_timeout = {BUSY_SECONDS * 1000:.0f}")
+        try:
+            connection.execute("BEGIN IMMEDIATE")
+        finally:
+            connection.execute("PRAGMA busy_timeout = 0")
+    return True
+
+
 def presize_log(connection: sqlite3.Connection, path: str) -> None:
     """Fill the write-ahead log with zeros up to the size it is kept at.
 
@@ -110,7 +135,8 @@ def presize_log(connection: sqlite3.Connection, path: str) -> None:
     last frame for the end of the log.
     """
     log = Path(path + "-wal")
-    connection.execute("BEGIN IMMEDIATE")
+    if not begin(connection, wait=False):
+        return  # somebody is writing, so speed is not what is missing
     try:
         if log.exists() and (size := log.stat().st_size) < WAL_BYTES:
             descriptor = os.open(log, os.O_WRONLY)
@@ -131,10 +157,11 @@ def explain(path: str) -> Generator[None]:
     try:
         yield
     except sqlite3.Error as error:
-        raise _explained(error, path) from error
+        raise explained(error, path) from error
 
 
-def _explained(error: sqlite3.Error, path: str) -> StoreError:
+def explained(error: sqlite3.Error, path: str) -> StoreError:
+    """Return the error that says in words what SQLite could not do, and what to do about it."""
     code = getattr(error, "sqlite_errorcode", 0) & 0xFF
     match code:
         case sqlite3.SQLITE_FULL:

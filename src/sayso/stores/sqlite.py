@@ -9,19 +9,21 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import TypeAlias
 from typing import Any
 
 from sayso.approvals import Approval, Status, Terms
-from sayso.audit import Entry
+from sayso.audit import Entry, seal
 from sayso.clock import Clock, Millis
 from sayso.decisions import Change, Event
-from sayso.stores.base import Changed, Notice, Page, Write, read_cursor
+from sayso.errors import InvalidAction, StoreUnavailable
+from sayso.stores.base import Changed, Notice, Page, Write, check_limit, read_cursor
 from sayso.stores.codec import Row, read_approval, read_terms
 from sayso.stores.doorbell import Doorbell
-from sayso.stores.schema import connect, explain, prepare, presize_log
+from sayso.stores.schema import begin, connect, explain, explained, prepare, presize_log
 from sayso.stores.sql import queries
 from sayso.stores.transaction import Transaction, not_found
-from sayso.stores.writer import GroupWriter, Job
+from sayso.stores.writer import CallSoon, GroupWriter, Job
 
 NOTES_HELD = 256
 """How many notes about allowed actions are held back at most before they are written."""
@@ -36,6 +38,9 @@ OUTBOX = "outbox"
 """The cursor of what people were told."""
 
 _Result = Change | BaseException
+
+Noted: TypeAlias = tuple[Event, Millis, str]
+"""A note held back: what happened, when, and the body of its entry."""
 
 
 class SqliteStore:
@@ -56,13 +61,15 @@ class SqliteStore:
         self._sql = queries()
         self._writing = connect(path)
         prepare(self._writing, path, migrate=migrate)
+        self._writing.execute("PRAGMA busy_timeout = 0")
         self._in_memory = path == ":memory:"
         self._reading = self._writing if self._in_memory else connect(path)
-        self._lock = threading.RLock()
-        self._read_lock = self._lock if self._in_memory else threading.RLock()
-        self._writer: GroupWriter[Write | None, Change] = GroupWriter(self._commit, self._after)
+        self._writer: GroupWriter[Write | None, Change] = GroupWriter(self)
+        self._read_lock = self._writer.lock if self._in_memory else threading.Lock()
+        self._outcomes: list[_Result | None] = []
+        self._noted: list[Noted] = []
         self._cache: OrderedDict[str, Approval] = OrderedDict()
-        self._notes: list[tuple[Event, Millis]] = []
+        self._notes: list[Noted] = []
         self._notes_lock = threading.Lock()
         self._terms_ids: dict[str, int] = {}
         self._terms: dict[int, Terms] = {}
@@ -75,20 +82,29 @@ class SqliteStore:
 
     def write(self, write: Write) -> Change:
         """Do one write; see `Store.write`."""
-        return _settle(self._writer.run(write))
+        change = self._writer.run(write)
+        if change is None:
+            raise StoreUnavailable("the write came to nothing", hint="this is a defect in Sayso; please report it")
+        return _settle(change)
 
     def write_many(self, writes: Sequence[Write]) -> list[_Result]:
         """Do many writes; see `Store.write_many`."""
         return [_refused(outcome) for outcome in self._writer.run_many(writes)]
 
-    def submit(self, write: Write, done: Callable[[_Result], None]) -> None:
+    def submit(
+        self, write: Write, done: Callable[[_Result], None], call_soon: CallSoon | None = None
+    ) -> None:
         """Do one write without waiting; see `Store.submit`."""
-        self._writer.submit(write, lambda outcome: done(_refused(outcome)))
+        self._writer.submit(write, lambda outcome: done(_refused(outcome)), call_soon)
 
     def note(self, event: Event, *, durable: bool = False) -> None:
-        """Write down something about an action nobody was asked about; see `Store.note`."""
+        """Write down something about an action nobody was asked about; see `Store.note`.
+
+        The text is made here, so that one that cannot be made fails its own caller and no other.
+        """
+        note = (event, self.clock.now(), _sealed(event))
         with self._notes_lock:
-            self._notes.append((event, self.clock.now()))
+            self._notes.append(note)
             full = len(self._notes) >= NOTES_HELD
         if durable or full:
             self.flush()
@@ -100,31 +116,47 @@ class SqliteStore:
 
     def delivered(self, notice: Notice) -> None:
         """Remember that everything up to this notice was told."""
-        with self._lock, explain(self.path):
+        with self._writer.lock, explain(self.path):
+            begin(self._writing, wait=True)
             self._writing.execute(self._sql["move_cursor"], (OUTBOX, notice.seq))
+            self._writing.execute("COMMIT")
 
-    def _commit(self, jobs: Sequence[Job[Write | None, Change]]) -> None:
-        """Do a group in one transaction; when the store itself fails, do each alone."""
-        with self._lock:
-            notes = self._take_notes()
-            try:
-                with explain(self.path):
-                    self._transact(jobs, notes)
-            except BaseException as error:  # noqa: BLE001 - delivered to the caller it belongs to
-                self._roll_back()
-                self._give_back(notes)
-                if len(jobs) > 1:
-                    for job in jobs:
-                        job.outcome = None
-                        self._commit([job])
-                else:
-                    jobs[0].outcome = error
-
-    def _transact(self, jobs: Sequence[Job[Write | None, Change]], notes: list[tuple[Event, Millis]]) -> None:
+    def start(self, jobs: Sequence[Job[Write | None, Change]], *, wait: bool) -> bool:
+        """Begin a transaction and run a group's statements; see `Transactions.start`."""
         self._commits += 1
-        if self._commits == SETTLED and not self._in_memory:
-            presize_log(self._writing, self.path)
-        self._writing.execute("BEGIN IMMEDIATE")
+        try:
+            if self._commits == SETTLED and not self._in_memory:
+                presize_log(self._writing, self.path)
+            if not begin(self._writing, wait=wait):
+                return False
+        except sqlite3.Error as error:
+            for job in jobs:
+                job.end(explained(error, self.path))
+            return True
+        self._noted = self._take_notes()
+        try:
+            self._outcomes = self._fill(jobs, self._noted)
+        except BaseException as error:  # noqa: BLE001 - delivered to the caller it belongs to
+            self._fail(jobs, error)
+        return True
+
+    def finish(self, jobs: Sequence[Job[Write | None, Change]]) -> None:
+        """Commit a group and set its outcomes; see `Transactions.finish`."""
+        if jobs[0].is_over:
+            return  # it failed at the start, and every job has its outcome
+        try:
+            self._writing.execute("COMMIT")
+        except sqlite3.Error as error:
+            self._fail(jobs, error)
+            return
+        for job, outcome in zip(jobs, self._outcomes, strict=True):
+            job.end(outcome)
+            if isinstance(outcome, Change):
+                self._remember(outcome.approval)
+
+    def _fill(
+        self, jobs: Sequence[Job[Write | None, Change]], notes: list[Noted]
+    ) -> list[_Result | None]:
         transaction = Transaction(
             self._writing,
             self.clock.now(),
@@ -132,45 +164,54 @@ class SqliteStore:
             decode=self._decode,
             terms_ids=self._terms_ids,
         )
-        for event, at in notes:
-            transaction.append(event, at)
+        for event, at, body in notes:
+            transaction.append(event, at, body=body)
         outcomes = [transaction.apply(job.work) for job in jobs]
         transaction.finish()
-        self._writing.execute("COMMIT")
-        for job, outcome in zip(jobs, outcomes, strict=True):
-            job.outcome = outcome
-            if isinstance(outcome, Change):
-                self._remember(outcome.approval)
+        return outcomes
+
+    def _fail(self, jobs: Sequence[Job[Write | None, Change]], error: BaseException) -> None:
+        """Undo a group that failed; do each job alone, so that the fault finds its owner."""
+        self._roll_back()
+        self._give_back(self._noted)
+        if len(jobs) == 1:
+            jobs[0].end(explained(error, self.path) if isinstance(error, sqlite3.Error) else error)
+            return
+        for job in jobs:
+            self.start([job], wait=True)
+            self.finish([job])
 
     def _roll_back(self) -> None:
         self._cache.clear()
         self._terms_ids.clear()
+        self._terms.clear()
         if self._writing.in_transaction:
             self._writing.execute("ROLLBACK")
 
-    def _after(self, jobs: Sequence[Job[Write | None, Change]]) -> None:
-        """Tell the callers, the waiting agents and other processes."""
+    def after(self, jobs: Sequence[Job[Write | None, Change]]) -> None:
+        """Tell the callers, the waiting agents and other processes; see `Transactions.after`."""
+        changed: dict[str, Approval | None] = {}
         for job in jobs:
-            if job.done and job.outcome is not None:
-                job.done(job.outcome)
-        changed: dict[str, Approval | None] = {
-            job.outcome.approval.id: job.outcome.approval
-            for job in jobs
-            if isinstance(job.outcome, Change) and job.outcome.events
-        }
+            outcome = job.outcome
+            if job.done and outcome is not None:
+                job.done(outcome)
+            if isinstance(outcome, Change) and outcome.events:
+                changed[outcome.approval.id] = outcome.approval
+                if outcome.opens is not None:
+                    changed[outcome.opens.id] = outcome.opens
         if changed and self._subscribers:
             self._tell(changed)
         if changed and not self._in_memory:
             self._bell().ring(list(changed))
 
-    def _take_notes(self) -> list[tuple[Event, Millis]]:
+    def _take_notes(self) -> list[Noted]:
         if not self._notes:
             return []
         with self._notes_lock:
             notes, self._notes = self._notes, []
             return notes
 
-    def _give_back(self, notes: list[tuple[Event, Millis]]) -> None:
+    def _give_back(self, notes: list[Noted]) -> None:
         with self._notes_lock:
             self._notes[:0] = notes
 
@@ -196,6 +237,7 @@ class SqliteStore:
 
     def page(self, status: Status | None = Status.PENDING, *, after: str = "", limit: int = 50) -> Page:
         """Return a page; see `Store.page`."""
+        check_limit(limit)
         rank, seq = read_cursor(after)
         with self._read_lock, explain(self.path):
             if status is None:
@@ -256,12 +298,14 @@ class SqliteStore:
 
     def close(self) -> None:
         """Write down what is held back and let go of files and threads."""
-        self.flush()
-        self._writer.close()
-        if self._doorbell:
-            self._doorbell.close()
-        with self._lock, self._read_lock:
-            self._reading.close()
+        try:
+            self.flush()
+        finally:
+            self._writer.close()
+            if self._doorbell:
+                self._doorbell.close()
+            with self._read_lock:
+                self._reading.close()
             self._writing.close()
 
     def _tell(self, changed: Changed) -> None:
@@ -305,6 +349,14 @@ class SqliteStore:
 
 
 _KEPT = frozenset({Status.PENDING, Status.APPROVED, Status.RUNNING})
+
+
+def _sealed(event: Event) -> str:
+    try:
+        f"{event.thread} {event.kind} {event.approval_id}".encode()
+        return seal(event)
+    except (TypeError, UnicodeError) as error:
+        raise InvalidAction(f"`{event.kind}` cannot be written down: {error}", hint="use plain JSON values") from error
 
 
 def _settle(change: Change) -> Change:

@@ -64,17 +64,19 @@ class Transaction:
                     return refusal
                 return self._use_totp(change, before) or self._save(before, change)
 
-    def append(self, event: Event, at: Millis, approval: int = 0) -> None:
+    def append(self, event: Event, at: Millis, approval: int = 0, body: str | None = None) -> None:
         """Link one event into its thread's chain.
 
         Args:
             event: What happened.
             at: When, in milliseconds since the epoch.
             approval: The number of the approval it is about, 0 for none.
+            body: Its sealed text, if that was made already.
         """
         thread = event.thread
         chain, n, previous = self._heads.get(thread) or self._chain(thread)
-        body = seal(event)
+        if body is None:
+            body = seal(event)
         digest = link(previous, n + 1, at, event.kind, event.approval_id, body)
         self._heads[thread] = (chain, n + 1, digest)
         seq = self._last_entry = self._last_entry + 1

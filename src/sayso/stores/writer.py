@@ -3,53 +3,88 @@
 A writer that is alone commits in its own thread, with no hop. Writers that arrive while a
 commit is under way queue up, and the next one to get the lock commits all of them in one
 transaction, so groups grow exactly as far as the disk is slow.
+
+In an event loop the statements run in the loop's own thread, because a thread beside it would
+fight it for the interpreter at every statement. Only the wait for the disk is handed to a
+thread, and only where the disk is slow enough to be worth the hop.
 """
 
 import threading
 from collections import deque
 from collections.abc import Callable, Sequence
-from typing import Generic, TypeVar
+from functools import partial
+from time import perf_counter
+from typing import Generic, Protocol, TypeVar
 
 Work = TypeVar("Work")
 Result = TypeVar("Result")
+CallSoon = Callable[[Callable[[], None]], object]
 
 MAX_GROUP = 512
 """How many writes one transaction takes at most, so that none waits for an endless group."""
+
+LOOP_GROUP = 64
+"""How many writes one transaction takes at most when its statements run in an event loop."""
+
+WORTH_A_HOP = 0.001
+"""A wait for the disk of more than this, in seconds, is not done in an event loop's thread."""
 
 
 class Job(Generic[Work, Result]):
     """One write on its way: what to do, and what came of it."""
 
-    __slots__ = ("done", "outcome", "work")
+    __slots__ = ("done", "is_over", "outcome", "work")
 
     def __init__(self, work: Work, done: "Callable[[Result | BaseException], None] | None" = None) -> None:
         self.work = work
         self.done = done
         self.outcome: Result | BaseException | None = None
+        self.is_over = False
+
+    def end(self, outcome: "Result | BaseException | None") -> None:
+        """Set what came of it."""
+        self.outcome = outcome
+        self.is_over = True
+
+
+class Transactions(Protocol[Work, Result]):
+    """What the writer drives: one transaction at a time, for a group of jobs."""
+
+    def start(self, jobs: Sequence[Job[Work, Result]], *, wait: bool) -> bool:
+        """Begin and run every statement; False when another program is writing and `wait` is not set."""
+        ...
+
+    def finish(self, jobs: Sequence[Job[Work, Result]]) -> None:
+        """Commit, and set every job's outcome; never raises."""
+        ...
+
+    def after(self, jobs: Sequence[Job[Work, Result]]) -> None:
+        """Tell whoever waits; called outside the lock."""
+        ...
 
 
 class GroupWriter(Generic[Work, Result]):
-    """Runs `commit` over groups of jobs, never two groups at once.
+    """Runs transactions over groups of jobs, never two at once.
 
     Args:
-        commit: Does a group in one transaction and sets every job's outcome; never raises.
-        after: Called after each group, outside the lock.
+        transactions: What runs them.
+
+    Attributes:
+        lock: Held from the start of a transaction to its end.
     """
 
-    def __init__(
-        self,
-        commit: Callable[[Sequence[Job[Work, Result]]], None],
-        after: Callable[[Sequence[Job[Work, Result]]], None],
-    ) -> None:
-        self._commit = commit
-        self._after = after
+    def __init__(self, transactions: Transactions[Work, Result]) -> None:
+        self._transactions = transactions
         self._queue: deque[Job[Work, Result]] = deque()
-        self._lock = threading.Lock()
+        self.lock = threading.Lock()
+        self._handed: deque[tuple[list[Job[Work, Result]], bool]] = deque()
         self._wanted = threading.Semaphore(0)
         self._thread: threading.Thread | None = None
         self._closed = False
+        self._loops: set[CallSoon] = set()
+        self._disk_wait = 0.0
 
-    def run(self, work: Work) -> Result:
+    def run(self, work: Work) -> Result | None:
         """Do one write, alone or with whoever else waits, and return its result.
 
         Raises:
@@ -57,7 +92,7 @@ class GroupWriter(Generic[Work, Result]):
         """
         job: Job[Work, Result] = Job(work)
         self._queue.append(job)
-        while job.outcome is None:
+        while not job.is_over:
             self._lead()
         return _result(job.outcome)
 
@@ -66,52 +101,115 @@ class GroupWriter(Generic[Work, Result]):
         jobs: list[Job[Work, Result]] = [Job(work) for work in works]
         self._queue.extend(jobs)
         for job in jobs:
-            while job.outcome is None:
+            while not job.is_over:
                 self._lead()
         return [job.outcome for job in jobs if job.outcome is not None]
 
-    def submit(self, work: Work, done: "Callable[[Result | BaseException], None]") -> None:
-        """Queue one write for the writer thread; `done` is called from there."""
+    def submit(
+        self, work: Work, done: "Callable[[Result | BaseException], None]", call_soon: CallSoon | None = None
+    ) -> None:
+        """Queue one write and return at once.
+
+        Args:
+            work: The write.
+            done: Called with its result, from the event loop or from the writer thread.
+            call_soon: How to run something in the event loop this is called from, if any.
+        """
         self._queue.append(Job(work, done))
-        if self._thread is None:
-            self._start()
-        self._wanted.release()
+        if call_soon is None:
+            self._hand_over([], started=False)
+        else:
+            self._lead_soon(call_soon)
+        if self._closed:
+            self._drain()
 
     def close(self) -> None:
         """Finish what is queued and stop the writer thread."""
         self._closed = True
-        if self._thread is not None:
+        self._drain()
+        thread = self._thread
+        if thread is not None:
             self._wanted.release()
-            self._thread.join()
-            self._thread = None
+            thread.join()
+        self._drain()
+
+    def _drain(self) -> None:
         while self._queue:
             self._lead()
 
     def _lead(self) -> None:
         """Take the lock, then commit everything that is queued by now, up to one group."""
-        with self._lock:
-            group = [self._queue.popleft() for _ in range(min(len(self._queue), MAX_GROUP))]
+        with self.lock:
+            group = self._take(MAX_GROUP)
             if group:
-                self._commit(group)
+                self._transactions.start(group, wait=True)
+                self._transactions.finish(group)
         if group:
-            self._after(group)
+            self._transactions.after(group)
 
-    def _start(self) -> None:
-        with self._lock:
-            if self._thread is None and not self._closed:
-                self._thread = threading.Thread(target=self._serve, name="sayso-writer", daemon=True)
-                self._thread.start()
+    def _lead_soon(self, call_soon: CallSoon) -> None:
+        """Lead in an event loop once it gets round to it; each loop for itself, as another may stand still."""
+        if call_soon not in self._loops:
+            self._loops.add(call_soon)
+            call_soon(partial(self._lead_in_loop, call_soon))
+
+    def _lead_in_loop(self, call_soon: CallSoon) -> None:
+        """Do the same from an event loop's thread, never waiting for a lock, a program or a slow disk."""
+        self._loops.discard(call_soon)
+        if not self.lock.acquire(blocking=False):
+            self._hand_over([], started=False)
+            return
+        group = self._take(LOOP_GROUP)
+        if not group:
+            self.lock.release()
+            return
+        if not self._transactions.start(group, wait=False):
+            self._hand_over(group, started=False)
+        elif self._disk_wait > WORTH_A_HOP:
+            self._hand_over(group, started=True)
+        else:
+            self._finish(group)
+        if self._queue:
+            self._lead_soon(call_soon)
+
+    def _finish(self, group: list[Job[Work, Result]]) -> None:
+        """Commit a started group, let go of the lock and tell; remember how slow the disk is."""
+        before = perf_counter()
+        try:
+            self._transactions.finish(group)
+        finally:
+            self.lock.release()
+        self._disk_wait += (perf_counter() - before - self._disk_wait) / 8
+        self._transactions.after(group)
+
+    def _take(self, most: int) -> list[Job[Work, Result]]:
+        return [self._queue.popleft() for _ in range(min(len(self._queue), most))]
+
+    def _hand_over(self, group: list[Job[Work, Result]], *, started: bool) -> None:
+        """Leave a group, and with it the lock, to the writer thread; an empty group means the queue."""
+        self._handed.append((group, started))
+        if self._thread is None or not self._thread.is_alive():
+            self._thread = threading.Thread(target=self._serve, name="sayso-writer", daemon=True)
+            self._thread.start()
+        self._wanted.release()
 
     def _serve(self) -> None:
         while True:
             self._wanted.acquire()
-            if self._queue:
-                self._lead()
-            elif self._closed:
-                return
+            if not self._handed:
+                if self._closed:
+                    return
+                continue
+            group, started = self._handed.popleft()
+            if not group:
+                self._drain()
+                continue
+            if not started:
+                self._transactions.start(group, wait=True)
+            self._finish(group)
 
 
-def _result(outcome: "Result | BaseException") -> Result:
+def _result(outcome: "Result | BaseException | None") -> Result | None:
     if isinstance(outcome, BaseException):
         raise outcome
     return outcome
