@@ -209,7 +209,7 @@ async def send(store: Store, write: Write) -> Change:
         outcomes.append(outcome)
         landed.set()
 
-    store.submit(write, done, landed.call_soon)
+    store.submit(write, done, landed.loop)
     await landed.wait()
     outcome = outcomes[0]
     if isinstance(outcome, BaseException):
@@ -221,10 +221,10 @@ class Flag(Protocol):
     """Set once from any thread, awaited once in the loop that made it.
 
     Attributes:
-        call_soon: How to run something in that loop from within it, where writes can use that.
+        loop: That loop, where it is asyncio's.
     """
 
-    call_soon: Callable[[Callable[[], None]], object] | None
+    loop: asyncio.AbstractEventLoop | None
 
     def set(self) -> None:
         """Let the waiting task go on."""
@@ -245,11 +245,11 @@ def flag() -> Flag:
 
 
 class _AsyncioFlag:
-    __slots__ = ("_future", "_hand", "call_soon")
+    __slots__ = ("_future", "_hand", "loop")
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._future: asyncio.Future[None] = loop.create_future()
-        self.call_soon: Callable[[Callable[[], None]], object] | None = loop.call_soon
+        self.loop: asyncio.AbstractEventLoop | None = loop
         hand = _HANDS.get(loop)
         if hand is None:
             hand = _HANDS[loop] = Hand(loop.call_soon_threadsafe)
@@ -271,12 +271,12 @@ class _AsyncioFlag:
 
 
 class _TrioFlag:
-    __slots__ = ("_event", "_finished", "_token", "call_soon")
+    __slots__ = ("_event", "_finished", "_token", "loop")
 
     def __init__(self) -> None:
         import trio  # noqa: PLC0415 - only where trio is what runs
 
-        self.call_soon: Callable[[Callable[[], None]], object] | None = None
+        self.loop: asyncio.AbstractEventLoop | None = None
 
         self._event = trio.Event()
         self._token = trio.lowlevel.current_trio_token()

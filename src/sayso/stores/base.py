@@ -13,6 +13,7 @@ from sayso.audit import Entry
 from sayso.clock import Clock, Millis
 from sayso.decisions import Change, Event
 from sayso.errors import UsageError
+from sayso.stores.writer import EventLoop
 
 Step: TypeAlias = Callable[[Approval, Millis], Change]
 """What becomes of an approval, given the store's time; raises to refuse."""
@@ -87,14 +88,14 @@ class Store(Protocol):
         self,
         write: Write,
         done: Callable[["Change | BaseException"], None],
-        call_soon: Callable[[Callable[[], None]], object] | None = None,
+        loop: EventLoop | None = None,
     ) -> None:
         """Do one write without waiting.
 
         Args:
             write: The write.
             done: Called with what came of it, from the event loop or another thread.
-            call_soon: How to run something in the event loop this is called from, if any.
+            loop: The event loop this is called from, where it is asyncio's.
         """
         ...
 

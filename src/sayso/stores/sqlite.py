@@ -23,7 +23,7 @@ from sayso.stores.doorbell import Doorbell
 from sayso.stores.schema import begin, connect, explain, explained, prepare, presize_log
 from sayso.stores.sql import queries
 from sayso.stores.transaction import Transaction, not_found
-from sayso.stores.writer import CallSoon, GroupWriter, Job
+from sayso.stores.writer import EventLoop, GroupWriter, Job
 
 NOTES_HELD = 256
 """How many notes about allowed actions are held back at most before they are written."""
@@ -92,10 +92,10 @@ class SqliteStore:
         return [_refused(outcome) for outcome in self._writer.run_many(writes)]
 
     def submit(
-        self, write: Write, done: Callable[[_Result], None], call_soon: CallSoon | None = None
+        self, write: Write, done: Callable[[_Result], None], loop: EventLoop | None = None
     ) -> None:
         """Do one write without waiting; see `Store.submit`."""
-        self._writer.submit(write, lambda outcome: done(_refused(outcome)), call_soon)
+        self._writer.submit(write, lambda outcome: done(_refused(outcome)), loop)
 
     def note(self, event: Event, *, durable: bool = False) -> None:
         """Write down something about an action nobody was asked about; see `Store.note`.

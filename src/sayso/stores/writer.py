@@ -18,7 +18,6 @@ from typing import Generic, Protocol, TypeVar
 
 Work = TypeVar("Work")
 Result = TypeVar("Result")
-CallSoon = Callable[[Callable[[], None]], object]
 
 MAX_GROUP = 512
 """How many writes one transaction takes at most, so that none waits for an endless group."""
@@ -28,6 +27,18 @@ LOOP_GROUP = 64
 
 WORTH_A_HOP = 0.001
 """A wait for the disk of more than this, in seconds, is not done in an event loop's thread."""
+
+
+class EventLoop(Protocol):
+    """The two calls of an asyncio event loop that a writer needs."""
+
+    def call_soon(self, callback: Callable[[], None], /) -> object:
+        """Run something in the loop, called from within it."""
+        ...
+
+    def call_soon_threadsafe(self, callback: Callable[[], None], /) -> object:
+        """Run something in the loop, called from any thread."""
+        ...
 
 
 class Job(Generic[Work, Result]):
@@ -81,7 +92,9 @@ class GroupWriter(Generic[Work, Result]):
         self._wanted = threading.Semaphore(0)
         self._thread: threading.Thread | None = None
         self._closed = False
-        self._loops: set[CallSoon] = set()
+        self._scheduled: set[EventLoop] = set()
+        self._refused: set[EventLoop] = set()
+        self._thread_refused = False
         self._disk_wait = 0.0
 
     def run(self, work: Work) -> Result | None:
@@ -106,20 +119,20 @@ class GroupWriter(Generic[Work, Result]):
         return [job.outcome for job in jobs if job.outcome is not None]
 
     def submit(
-        self, work: Work, done: "Callable[[Result | BaseException], None]", call_soon: CallSoon | None = None
+        self, work: Work, done: "Callable[[Result | BaseException], None]", loop: EventLoop | None = None
     ) -> None:
         """Queue one write and return at once.
 
         Args:
             work: The write.
             done: Called with its result, from the event loop or from the writer thread.
-            call_soon: How to run something in the event loop this is called from, if any.
+            loop: The event loop this is called from, where it is asyncio's.
         """
         self._queue.append(Job(work, done))
-        if call_soon is None:
-            self._hand_over([], started=False)
+        if loop is None:
+            self._wake_thread()
         else:
-            self._lead_soon(call_soon)
+            self._lead_soon(loop)
         if self._closed:
             self._drain()
 
@@ -144,33 +157,35 @@ class GroupWriter(Generic[Work, Result]):
             if group:
                 self._transactions.start(group, wait=True)
                 self._transactions.finish(group)
+        self._pass_on()
         if group:
             self._transactions.after(group)
 
-    def _lead_soon(self, call_soon: CallSoon) -> None:
+    def _lead_soon(self, loop: EventLoop) -> None:
         """Lead in an event loop once it gets round to it; each loop for itself, as another may stand still."""
-        if call_soon not in self._loops:
-            self._loops.add(call_soon)
-            call_soon(partial(self._lead_in_loop, call_soon))
+        if loop not in self._scheduled:
+            self._scheduled.add(loop)
+            loop.call_soon(partial(self._lead_in_loop, loop))
 
-    def _lead_in_loop(self, call_soon: CallSoon) -> None:
+    def _lead_in_loop(self, loop: EventLoop) -> None:
         """Do the same from an event loop's thread, never waiting for a lock, a program or a slow disk."""
-        self._loops.discard(call_soon)
+        self._refused.add(loop)  # said before the attempt, so that no release in between is missed
         if not self.lock.acquire(blocking=False):
-            self._hand_over([], started=False)
             return
+        self._refused.discard(loop)
+        self._scheduled.discard(loop)
         group = self._take(LOOP_GROUP)
         if not group:
             self.lock.release()
-            return
-        if not self._transactions.start(group, wait=False):
+            self._pass_on()
+        elif not self._transactions.start(group, wait=False):
             self._hand_over(group, started=False)
         elif self._disk_wait > WORTH_A_HOP:
             self._hand_over(group, started=True)
         else:
             self._finish(group)
         if self._queue:
-            self._lead_soon(call_soon)
+            self._lead_soon(loop)
 
     def _finish(self, group: list[Job[Work, Result]]) -> None:
         """Commit a started group, let go of the lock and tell; remember how slow the disk is."""
@@ -180,33 +195,64 @@ class GroupWriter(Generic[Work, Result]):
         finally:
             self.lock.release()
         self._disk_wait += (perf_counter() - before - self._disk_wait) / 8
+        self._pass_on()
         self._transactions.after(group)
+
+    def _pass_on(self) -> None:
+        """After the lock was released, wake whoever was refused it and cannot block."""
+        while self._refused:
+            loop = self._refused.pop()
+            try:
+                loop.call_soon_threadsafe(partial(self._lead_in_loop, loop))
+            except RuntimeError:  # that loop is closed; what it queued is still to be done
+                self._scheduled.discard(loop)
+                self._wake_thread()
+        if self._thread_refused:
+            self._thread_refused = False
+            self._wanted.release()
 
     def _take(self, most: int) -> list[Job[Work, Result]]:
         return [self._queue.popleft() for _ in range(min(len(self._queue), most))]
 
     def _hand_over(self, group: list[Job[Work, Result]], *, started: bool) -> None:
-        """Leave a group, and with it the lock, to the writer thread; an empty group means the queue."""
+        """Leave a group, and with it the lock, to the writer thread."""
         self._handed.append((group, started))
+        self._wake_thread()
+
+    def _wake_thread(self) -> None:
         if self._thread is None or not self._thread.is_alive():
             self._thread = threading.Thread(target=self._serve, name="sayso-writer", daemon=True)
             self._thread.start()
         self._wanted.release()
 
     def _serve(self) -> None:
+        """Finish what is handed over, else lead; never block on the lock, which may be handed over next."""
         while True:
             self._wanted.acquire()
-            if not self._handed:
-                if self._closed:
-                    return
-                continue
-            group, started = self._handed.popleft()
-            if not group:
-                self._drain()
-                continue
-            if not started:
-                self._transactions.start(group, wait=True)
+            if self._handed:
+                group, started = self._handed.popleft()
+                if not started:
+                    self._transactions.start(group, wait=True)
+                self._finish(group)
+            elif self._queue:
+                self._lead_in_thread()
+            elif self._closed:
+                return
+
+    def _lead_in_thread(self) -> None:
+        self._thread_refused = True
+        if not self.lock.acquire(blocking=False):
+            return
+        self._thread_refused = False
+        group = self._take(MAX_GROUP)
+        if group:
+            self._transactions.start(group, wait=True)
             self._finish(group)
+        else:
+            self.lock.release()
+            self._pass_on()
+        if self._queue:
+            self._wanted.release()
 
 
 def _result(outcome: "Result | BaseException | None") -> Result | None:
