@@ -73,6 +73,7 @@ def main(options: Options, desk: Desk) -> int:
     except KeyboardInterrupt:
         scene.cancel()
         screen.interrupted(scene.travel.bookings())
+        screen.farewell(scene.config)
         return _INTERRUPTED
     finally:
         scene.close()

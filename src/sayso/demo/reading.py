@@ -7,7 +7,7 @@ lines are read with one eye on the approval.
 import os
 import select
 import sys
-from collections.abc import Callable
+import termios
 
 from sayso.approvals import Status
 from sayso.stores import Store
@@ -26,13 +26,11 @@ class LineReader:
     Args:
         store: Where the approval is.
         approval_id: The approval the person is asked about.
-        wait: Called while waiting, about four times a second.
     """
 
-    def __init__(self, store: Store, approval_id: str, wait: Callable[[], None] = lambda: None) -> None:
+    def __init__(self, store: Store, approval_id: str) -> None:
         self._store = store
         self._approval_id = approval_id
-        self._wait = wait
         self._is_over = False
 
     def __call__(self, prompt: str = "") -> str:
@@ -48,11 +46,9 @@ class LineReader:
             if line is not None:
                 return self._echoed(line)
             if self._store.get(self._approval_id).status is not Status.PENDING:
-                sys.stdout.write("\n")
-                sys.stdout.flush()
+                self._leave()
                 raise QuestionClosed
             self._fill()
-            self._wait()
 
     def _fill(self) -> None:
         """Wait a moment for more to read; at the end of input there is nothing but the window."""
@@ -61,6 +57,13 @@ class LineReader:
             piece = os.read(0, 4096)
             self._is_over = not piece
             _TYPED.extend(piece)
+
+    def _leave(self) -> None:
+        """End the line of the prompt; what was half typed must not reach the next prompt or the shell."""
+        sys.stdout.write("\n")
+        sys.stdout.flush()
+        if sys.stdin.isatty():
+            termios.tcflush(0, termios.TCIFLUSH)
 
     def _echoed(self, line: str) -> str:
         """Write a piped answer where a typed one would stand."""

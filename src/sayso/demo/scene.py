@@ -7,7 +7,7 @@ import json
 import secrets
 import threading
 from collections.abc import Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
@@ -76,6 +76,7 @@ class Scene:
         self.person: Person = local_person(settings)
         self.gate = Gate(store=self.store, policy=_policy_of(self.parts), name="gate:demo")
         self.answer = ""
+        self._work: Future[str] | None = None
         self._moments: Queue[Moment | Future[str]] = Queue()
         self._seen: set[str] = set()
         self._cancelled = threading.Event()
@@ -97,8 +98,8 @@ class Scene:
         Raises:
             SaysoError: The agent broke off.
         """
-        work = self._pool.submit(self._agent.work, REQUEST)
-        work.add_done_callback(self._moments.put)
+        self._work = self._pool.submit(self._agent.work, REQUEST)
+        self._work.add_done_callback(self._moments.put)
         while not isinstance(moment := self._moments.get(), Future):
             yield moment
         error = moment.exception()
@@ -118,8 +119,11 @@ class Scene:
                 self._withdraw(approval.id)
 
     def close(self) -> None:
-        """Wait for the agent and let go of the store."""
-        self._cancelled.set()
+        """Stop the agent if it still works, and let go of the store."""
+        while self._work is not None and not self._work.done():
+            # Again and again: the agent may have been just about to ask.
+            self.cancel()
+            wait((self._work,), timeout=0.1)
         self._pool.shutdown()
         self.store.close()
 

@@ -120,7 +120,7 @@ class Screen:
         """Say what became of the request after Ctrl-C."""
         self.console.print()
         self.console.print()
-        self.note("Interrupted. The request was withdrawn.", style="yellow")
+        self.note("Interrupted. What waited for a person was withdrawn.", style="yellow")
         self.note(f"Booked: {'; '.join(booked) or 'nothing'}.", style="yellow")
 
     def farewell(self, config: Path) -> None:

@@ -62,7 +62,11 @@ class Silence:
         console, store = self._screen.console, self._scene.store
         if not console.is_terminal:
             self._screen.note(f"{self._scene.window} s until the window closes, and nobody answers.")
-        columns = (TextColumn("              "), BarColumn(40), TextColumn("{task.description}"))
+        columns = (
+            TextColumn("              "),
+            BarColumn(40, complete_style="yellow", finished_style="yellow"),
+            TextColumn("{task.description}"),
+        )
         with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
             task = progress.add_task("", total=self._scene.window)
             while store.get(card.approval_id).status is Status.PENDING:
