@@ -13,6 +13,9 @@ Millis: TypeAlias = int
 
 SECOND: int = 1000
 
+elapsed = time.monotonic
+"""Returns seconds that only ever grow, for measuring how long something takes."""
+
 
 class Clock(Protocol):
     """What tells the time, and how long a thread may sleep until a given time."""

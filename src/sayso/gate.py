@@ -54,7 +54,7 @@ class Gate:
         self._audit_allowed = audit_allowed
         self._waiting = waiting_on(store)
         observers = {tool: _closed(tool, observer) for tool, observer in (observe or {}).items()}
-        self._settling = Settling(policy=policy, name=self.name, now=store.clock.now, observe=observers)
+        self._settling = Settling(judge=self.judge, name=self.name, now=store.clock.now, observe=observers)
 
     def judge(self, action: Action, context: Context | None = None) -> Verdict:
         """Return what policy says about an action; changes nothing and asks nobody."""

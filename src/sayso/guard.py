@@ -13,11 +13,13 @@ from dataclasses import dataclass, field, replace
 from typing import ParamSpec, Protocol, TypeVar, cast
 
 from sayso.actions import Action, Json, Origin
-from sayso.errors import ClaimRefused, InvalidAction, UsageError
+from sayso.errors import ClaimRefused, InvalidAction, SaysoError, UsageError
 from sayso.settling import Settlement
 
 P = ParamSpec("P")
 R = TypeVar("R")
+
+_NOT_RUN = "it was not run: its arguments changed or do not fit"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,7 +108,11 @@ def guard_function(function: Callable[P, R], door: SyncDoor, tool: str) -> Calla
         settlement = door.ask(_action(tool, bound)).check()
         if settlement.response is not None:
             return cast("R", settlement.response)
-        call = _last_look(settlement, signature, bound)
+        try:
+            call = _last_look(settlement, signature, bound)
+        except SaysoError:
+            door.complete(settlement, error=_NOT_RUN)
+            raise
         if settlement.permit is None:
             return function(*call.args, **call.kwargs)
         try:
@@ -132,7 +138,11 @@ def guard_coroutine(
         settlement = (await door.aask(_action(tool, bound))).check()
         if settlement.response is not None:
             return cast("R", settlement.response)
-        call = _last_look(settlement, signature, bound)
+        try:
+            call = _last_look(settlement, signature, bound)
+        except SaysoError:
+            await door.acomplete(settlement, error=_NOT_RUN)
+            raise
         if settlement.permit is None:
             return await function(*call.args, **call.kwargs)
         try:
@@ -147,6 +157,11 @@ def guard_coroutine(
 
 
 def _signature(function: Callable[..., object]) -> inspect.Signature:
+    if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
+        raise UsageError(
+            f"`{function.__qualname__}` is a generator, which runs after the call that would be approved",
+            hint="guard a function that does the work and returns",
+        )
     signature = inspect.signature(function)
     for parameter in signature.parameters.values():
         if parameter.kind is inspect.Parameter.VAR_POSITIONAL:
@@ -172,10 +187,11 @@ def _named(bound: inspect.BoundArguments) -> dict[str, Json]:
     """Return the arguments by name, those of **kwargs beside the others."""
     named: dict[str, Json] = {}
     for name, value in bound.arguments.items():
-        if bound.signature.parameters[name].kind is inspect.Parameter.VAR_KEYWORD:
-            named.update(value)
-        else:
-            named[name] = value
+        several = bound.signature.parameters[name].kind is inspect.Parameter.VAR_KEYWORD
+        for each, given in value.items() if several else ((name, value),):
+            if each in named:
+                raise InvalidAction(f"two arguments are called `{each}`", hint="nothing was asked or run")
+            named[each] = given
     return named
 
 

@@ -10,9 +10,9 @@ from collections.abc import Callable, Generator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from hashlib import sha256
-from typing import Protocol, TypeAlias, TypeVar, runtime_checkable
+from typing import Protocol, TypeAlias, TypeVar, cast
 
-from sayso.actions import Action, Json
+from sayso.actions import Action, Json, canonical
 from sayso.approvals import Approval, Cause, Permit, Status, Terms
 from sayso.clock import SECOND, Millis
 from sayso.decisions import Change, Event, claim, expire, release, supersede, withdraw
@@ -26,7 +26,7 @@ from sayso.errors import (
     SaysoError,
     Withdrawn,
 )
-from sayso.policy import Context, Outcome, Policy, Verdict, stricter
+from sayso.policy import Context, Outcome, Verdict, stricter
 from sayso.stores.base import Alter, Open, Write
 
 
@@ -34,7 +34,6 @@ ID_DIGITS = 20
 """How many hexadecimal digits name an approval: 80 bits, so that no two ever meet."""
 
 
-@runtime_checkable
 class Place(Protocol):
     """A place among the waiting agents."""
 
@@ -83,6 +82,9 @@ Need: TypeAlias = Write | Expect | Await | Read | Note
 Reply: TypeAlias = Change | Approval | Place | None
 T = TypeVar("T")
 Flow: TypeAlias = Generator[Need, Reply, T]
+
+Judge: TypeAlias = Callable[[Action, Context | None], Verdict]
+"""Says what policy thinks of an action."""
 
 Observe: TypeAlias = Callable[[Action], Mapping[str, Json]]
 """Reads what an action relies on (a version, a balance, a hash); raises when it cannot."""
@@ -202,16 +204,16 @@ class Settling:
     """The steps from an action to the right to run it.
 
     Args:
-        policy: Which actions need a person.
+        judge: Says what policy thinks of an action; never raises.
         name: The gate, as the audit names it.
         now: Tells the store's time.
         observe: What to read again before running, by tool.
     """
 
     def __init__(
-        self, *, policy: Policy, name: str, now: Callable[[], Millis], observe: Mapping[str, Observe]
+        self, *, judge: Judge, name: str, now: Callable[[], Millis], observe: Mapping[str, Observe]
     ) -> None:
-        self.policy = policy
+        self._judge = judge
         self.name = name
         self._now = now
         self._observe = observe
@@ -229,7 +231,8 @@ class Settling:
         approval = yield from self._waited(approval, holder, Open(approval=approval))
         while True:
             if approval.status is Status.APPROVED or _is_held(approval, holder):
-                approval = yield from self._start(approval, holder, context)
+                starting = self._start(approval, holder, context)
+                approval = yield from _undone_if_cancelled(starting, approval.id, _take_back(holder))
             successor = approval.resolution.successor if approval.resolution else ""
             if not successor:
                 return _settled(approval, verdict, holder)
@@ -256,11 +259,14 @@ class Settling:
         """Take the permit of an approved action, judging it once more first."""
         approval = yield from _read(approval_id)
         holder = self._holder()
+        if approval.status is Status.PENDING and self._now() > approval.deadline:
+            approval = (yield from _write(Alter(approval_id=approval_id, step=expire))).approval
         if approval.status is not Status.APPROVED:
             raise refusal_of(approval)
         if action is not None and action.digest != approval.effective.digest:
             claim(approval, action.digest, holder, self._now())
-        approval = yield from self._start(approval, holder, context)
+        starting = self._start(approval, holder, context)
+        approval = yield from _undone_if_cancelled(starting, approval_id, _let_go(holder))
         settlement = _settled(approval, _asked(approval), holder)
         if not settlement.may_run and approval.resolution and approval.resolution.successor:
             raise ClaimRefused(
@@ -276,32 +282,30 @@ class Settling:
         The place is taken before the approval is stored or read, so that no answer is missed.
         A cancelled agent takes its request back.
         """
-        place = yield Expect(approval.id, approval.deadline, holder)
-        if not isinstance(place, Place):
-            raise TypeError(f"a place was expected, got {place!r}")
+        place = cast("Place", (yield Expect(approval.id, approval.deadline, holder)))
+        answer = self._answer(approval.id, place, first)
         try:
-            if first is not None:
-                approval = (yield from _write(first)).approval
-            else:
-                approval = yield from _read(approval.id)
-            while approval.status is Status.PENDING:
-                woken = yield Await(place)
-                if isinstance(woken, Approval):
-                    approval = woken
-                else:
-                    approval = (yield from _write(Alter(approval_id=approval.id, step=expire))).approval
-        except BaseException:
+            return (yield from _undone_if_cancelled(answer, approval.id, _take_back(holder), place))
+        finally:
             place.drop()
-            with suppress(SaysoError):
-                yield Alter(approval_id=approval.id, step=_take_back(holder))
-            raise
-        place.drop()
+
+    def _answer(self, approval_id: str, place: Place, first: Open | None) -> Flow[Approval]:
+        if first is not None:
+            approval = (yield from _write(first)).approval
+        else:
+            approval = yield from _read(approval_id)
+        while approval.status is Status.PENDING:
+            woken = yield Await(place)
+            if isinstance(woken, Approval):
+                approval = woken
+            else:
+                approval = (yield from _write(Alter(approval_id=approval_id, step=expire))).approval
         return approval
 
     def _start(self, approval: Approval, holder: str, context: Context | None) -> Flow[Approval]:
         """Ask policy and the world once more, then take the permit."""
         action = approval.effective
-        verdict = self.policy.judge(action, context)
+        verdict = self._judge(action, context)
         held = _is_held(approval, holder)
         problem, successor = self._drift(approval, verdict)
         if problem and successor is None:
@@ -322,22 +326,21 @@ class Settling:
         action = approval.effective
         if verdict.outcome is Outcome.DENY:
             return verdict.why, None
+        tightened = verdict.terms if verdict.terms is not None and stricter(verdict.terms, approval.terms) else None
         if action.tool in self._observe:
             try:
                 facts = dict(self._observe[action.tool](action))
             except SaysoError as error:
                 return f"its preconditions could not be read: {error}", None
-            if facts != dict(action.facts):
-                changed = _fact_changes(action.facts, facts)
-                fresh = replace(action, facts=facts)
+            changed = _fact_changes(action.facts, facts)
+            if changed:
                 why = f"it was approved under other circumstances: {changed}"
-                stale = replace(approval, action=fresh)
-                return why, replace(
-                    new_approval(fresh, verdict, stale.terms, self._now(), approval.id), why=why
-                )
-        if verdict.terms is not None and stricter(verdict.terms, approval.terms):
+                fresh = replace(action, facts=facts)
+                renewed = new_approval(fresh, verdict, tightened or approval.terms, self._now(), approval.id)
+                return why, replace(renewed, why=why)
+        if tightened is not None:
             why = f"policy became stricter since it was approved: {verdict.why}"
-            return why, new_approval(action, verdict, verdict.terms, self._now(), approval.id)
+            return why, new_approval(action, verdict, tightened, self._now(), approval.id)
         return "", None
 
     def _request(self, action: Action, verdict: Verdict, terms: Terms) -> Approval:
@@ -401,6 +404,34 @@ def _stop(held: bool, step: Callable[[Approval, Millis], Change]) -> Callable[[A
     return stopping
 
 
+def _undone_if_cancelled(
+    flow: Flow[T], approval_id: str, undo: Callable[[Approval, Millis], Change], place: Place | None = None
+) -> Flow[T]:
+    """Go through a flow, and undo what it wrote when the agent is cancelled in the middle of it.
+
+    A fault of the store is no cancellation: the request and its answer stay for the next try.
+    """
+    try:
+        return (yield from flow)
+    except (SaysoError, GeneratorExit):
+        raise
+    except BaseException:
+        if place is not None:
+            place.drop()
+        with suppress(SaysoError):
+            yield Alter(approval_id=approval_id, step=undo)
+        raise
+
+
+def _let_go(holder: str) -> Callable[[Approval, Millis], Change]:
+    def step(approval: Approval, now: Millis) -> Change:
+        if approval.permit is None or not _is_held(approval, holder):
+            return Change(approval=approval)
+        return release(approval, approval.permit, holder)
+
+    return step
+
+
 def _take_back(holder: str) -> Callable[[Approval, Millis], Change]:
     def step(approval: Approval, now: Millis) -> Change:
         held = _is_held(approval, holder)
@@ -412,9 +443,13 @@ def _take_back(holder: str) -> Callable[[Approval, Millis], Change]:
 
 
 def _fact_changes(before: Mapping[str, Json], after: Mapping[str, Json]) -> str:
-    names = sorted(before.keys() | after.keys())
+    """Say what differs, in canonical form: a store may give a tuple back as a list."""
+    was, now = ({name: canonical(fact).decode() for name, fact in facts.items()} for facts in (before, after))
+    names = sorted(was.keys() | now.keys())
     changes = [
-        f"{name} was {before.get(name)!r}, is {after.get(name)!r}" for name in names if before.get(name) != after.get(name)
+        f"{name} was {was.get(name, 'unknown')}, is {now.get(name, 'unknown')}"
+        for name in names
+        if was.get(name) != now.get(name)
     ]
     return "; ".join(changes)
 

@@ -15,6 +15,8 @@ from hashlib import sha256
 from pathlib import Path
 
 from sayso.approvals import Approval
+from sayso.clock import elapsed
+from sayso.errors import StoreError
 
 POLL_SECONDS = 1.0
 """How often the store is read in case a ring was missed."""
@@ -94,16 +96,20 @@ class Doorbell:
         changes_since: Callable[[int], tuple[list[str], int]],
         last: int,
     ) -> None:
+        polled = elapsed()
         while not self._closed.is_set():
             message = self._hear()
             if self._closed.is_set():
                 return
             if message:
                 tell(dict.fromkeys(message.decode("ascii", "replace").split(",")))
-                continue
-            changed, last = changes_since(last)
-            if changed:
-                tell(dict.fromkeys(changed))
+                if elapsed() - polled < POLL_SECONDS:
+                    continue  # while rings keep coming, those that were lost must still be found
+            polled = elapsed()
+            with suppress(StoreError):  # the next poll finds what this one could not read
+                changed, last = changes_since(last)
+                if changed:
+                    tell(dict.fromkeys(changed))
 
     def _hear(self) -> bytes:
         if self._socket is None:
