@@ -24,7 +24,15 @@ except ModuleNotFoundError as error:
     raise SystemExit(f"`{error.name}` is not installed; install it with: uv sync --group bench") from error
 
 PICTURE = Path("docs/bench.svg")
-FAULTS = (CannotRun, SaysoError, sqlite3.Error, OSError, RuntimeError, subprocess.SubprocessError)
+FAULTS = (
+    CannotRun,
+    SaysoError,
+    sqlite3.Error,
+    OSError,
+    RuntimeError,
+    subprocess.SubprocessError,
+    ExceptionGroup,
+)
 """What stops a row and is reported; anything else is a mistake in the bench."""
 
 
@@ -59,8 +67,15 @@ def run(key: str, scale: Scale, rng: Random, band: Band) -> Result:
             row = ROWS[key](scale, kept)
             outcome = interleave(row.contenders, min(row.rounds or scale.rounds, scale.rounds), rng, band)
         except FAULTS as fault:
-            return Result(key=key, problem=f"{type(fault).__name__}: {fault}")
+            return Result(key=key, problem=_explain(fault))
         return Result(key=key, row=row, outcome=outcome)
+
+
+def _explain(fault: BaseException) -> str:
+    """Name a fault; of several at once, the first."""
+    while isinstance(fault, BaseExceptionGroup):
+        fault = fault.exceptions[0]
+    return f"{type(fault).__name__}: {fault}"
 
 
 def _parser() -> argparse.ArgumentParser:

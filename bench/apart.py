@@ -41,7 +41,7 @@ def woken(kind: str, folder: Path, approver: Approver, cycles: int) -> Measure:
         with fresh_path(folder, "bell") as path:
             command = _child("listen", kind, str(path), str(cycles))
             with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as child:  # noqa: S603
-                assert child.stdout is not None  # noqa: S101 - tells the type checker what PIPE gives
+                assert child.stdout is not None
                 times = _rounds(child.stdout, path, approver, cycles)
         return statistics.median(times[cycles // 3 :]) / 1e9
 

@@ -166,7 +166,7 @@ def _last_call(number: int, messages: int) -> Action:
     talk: list[str | Action] = [f"message {each}" for each in range(messages - 1)]
     talk.append(subject.action(number))
     last = talk[-1]
-    assert isinstance(last, Action)  # noqa: S101 - tells the type checker what was appended
+    assert isinstance(last, Action)
     return last
 
 

@@ -158,7 +158,8 @@ class FileFloor:
 
     def opened(self, number: int, due: int) -> tuple[str, Write]:
         """Return the id of a new request and the write that stores it."""
-        body, named = digest(request(number))
+        body, whole = digest(request(number))
+        named = whole[:16]
 
         def write(db: sqlite3.Connection) -> None:
             row = db.execute("INSERT INTO approvals (id, status, due) VALUES (?, 0, ?)", (named, due))

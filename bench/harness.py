@@ -39,7 +39,7 @@ WALL = time.perf_counter_ns
 CPU = time.process_time_ns
 
 
-class CannotRun(Exception):  # noqa: N818 - a finding that goes into the report, not a fault
+class CannotRun(Exception):
     """A row or a contender cannot be measured here; the message says why."""
 
 

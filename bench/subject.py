@@ -43,13 +43,17 @@ ANN = Person(id="ann")
 THREAD_SIZE = 20
 """How many requests come from one thread."""
 
-WINDOW = 300
+WINDOW = 86_400
+"""How long people have, in seconds: longer than any row takes."""
+
+PATIENCE = 120
+"""How long a wave of agents may take before something must be wrong, in seconds."""
 
 
-def policy(rules: int = 2, *, predicate: bool = False) -> Policy:
+def policy(rules: int = 2, *, predicate: bool = False, window: int = WINDOW) -> Policy:
     """Return a policy of about so many rules: others, one that asks, one that needs nobody."""
     others = [Rule(tool=f"tool_{number}", effect=Effect.IRREVERSIBLE) for number in range(rules - 2)]
-    ask = Rule(tool=TOOL, effect=Effect.IRREVERSIBLE, window=WINDOW)
+    ask = Rule(tool=TOOL, effect=Effect.IRREVERSIBLE, window=window)
     free = Rule(tool=FREE_TOOL, effect=Effect.READ, outcome=Outcome.ALLOW)
     if predicate:
         free = Rule(tool=FREE_TOOL, effect=Effect.READ, when=_costs_nothing)
@@ -193,7 +197,7 @@ def on_file(folder: Path, step: Callable[[Doors], Step], clock: Clock | None = N
 def held(folder: Path) -> Generator[Step]:
     """Open Sayso on a fresh SQLite file with an agent that waits."""
     with fresh_path(folder, "sayso") as path:
-        doors = Doors(path)
+        doors = Doors(path, rules=policy(window=PATIENCE))
         agent = HeldAgent(doors)
         yield agent.step
         agent.close()
@@ -203,25 +207,28 @@ def held(folder: Path) -> Generator[Step]:
 class Crowd:
     """Many agents on one event loop, and people who decide on the same loop."""
 
-    def __init__(self, url: str | Path, clock: Clock | None = None) -> None:
+    def __init__(self, url: str | Path) -> None:
         rules = policy()
-        self.store = open_store(url, clock=clock or SystemClock())
-        self.gate = AsyncGate(store=self.store, policy=rules)
+        self.store = open_store(url)
+        self._gate = AsyncGate(store=self.store, policy=rules)
         self._inbox = Inbox(store=self.store, policy=rules)
         self._loop = asyncio.get_running_loop()
-        self._deciding: set[asyncio.Task[Approval]] = set()
+        self._wave = asyncio.TaskGroup()
         self._numbers = iter(range(10**9))
-
-    def decide_at_once(self) -> None:
-        """Let people decide whatever is opened, as live events tell them of it."""
         self.store.subscribe(self._changed)
 
-    async def cycle(self) -> None:
-        """Ask, be decided meanwhile, run and complete."""
-        settlement = await self.gate.ask(action(next(self._numbers)))
-        await self.gate.complete(settlement.check())
+    async def wave(self, agents: int = 1) -> None:
+        """Let so many agents ask at once, be decided meanwhile, run and complete; any fault ends it."""
+        async with asyncio.timeout(PATIENCE), asyncio.TaskGroup() as self._wave:
+            for _ in range(agents):
+                self._wave.create_task(self._cycle())
+
+    async def _cycle(self) -> None:
+        settlement = await self._gate.ask(action(next(self._numbers)))
+        await self._gate.complete(settlement.check())
 
     def _changed(self, changed: Mapping[str, Approval | None]) -> None:
+        """Tell the people of what was opened, as live events do; called from any thread."""
         opened = [each for each in changed.values() if each is not None and each.status is Status.PENDING]
         if opened:
             self._loop.call_soon_threadsafe(self._decide, opened)
@@ -229,17 +236,14 @@ class Crowd:
     def _decide(self, opened: Sequence[Approval]) -> None:
         for approval in opened:
             answer = Answer(kind=DecisionKind.APPROVE, person=ANN, digest=approval.effective.digest)
-            task = asyncio.create_task(self._inbox.adecide(approval.id, answer))
-            self._deciding.add(task)
-            task.add_done_callback(self._deciding.discard)
+            self._wave.create_task(self._inbox.adecide(approval.id, answer))
 
 
 @asynccontextmanager
 async def held_task(url: str) -> AsyncGenerator[Callable[[], Awaitable[object]]]:
     """One agent that waits on an event loop, one person on the same loop."""
     crowd = Crowd(url)
-    crowd.decide_at_once()
-    yield crowd.cycle
+    yield crowd.wave
     crowd.store.close()
 
 
@@ -247,11 +251,10 @@ async def crowd_rate(folder: Path, agents: int, waves: int) -> float:
     """Run many agents at once; return seconds per cycle after a warm-up wave."""
     with fresh_path(folder, "crowd") as path:
         crowd = Crowd(path)
-        crowd.decide_at_once()
-        await asyncio.gather(*(crowd.cycle() for _ in range(agents)))
+        await crowd.wave(agents)
         start = WALL()
         for _ in range(waves):
-            await asyncio.gather(*(crowd.cycle() for _ in range(agents)))
+            await crowd.wave(agents)
         took = (WALL() - start) / 1e9
         crowd.store.close()
     return took / agents / waves
