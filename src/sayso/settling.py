@@ -340,7 +340,7 @@ class Settling:
                 return why, replace(renewed, why=why)
         if tightened is not None:
             why = f"policy became stricter since it was approved: {verdict.why}"
-            return why, new_approval(action, verdict, tightened, self._now(), approval.id)
+            return why, replace(new_approval(action, verdict, tightened, self._now(), approval.id), why=why)
         return "", None
 
     def _request(self, action: Action, verdict: Verdict, terms: Terms) -> Approval:
