@@ -16,6 +16,7 @@ from typing import Generic, Protocol, TypeVar
 from sayso.approvals import Approval, Status
 from sayso.clock import Clock, Millis
 from sayso.decisions import Change
+from sayso.errors import SaysoError
 from sayso.stores.base import Changed, Store, Write
 
 LONGEST_SLEEP = 60.0
@@ -39,6 +40,7 @@ class Waiting:
     """Everybody who waits on one store."""
 
     def __init__(self, store: Store) -> None:
+        self._store = weakref.ref(store)
         self._clock: Clock = store.clock
         self._waiters: dict[str, list[Waiter]] = {}
         self._heap: list[tuple[Millis, int, str]] = []
@@ -77,9 +79,17 @@ class Waiting:
         for approval_id, approval in changed.items():
             if approval_id not in self._waiters:
                 continue
-            if approval is not None and approval.status is Status.PENDING:
+            found = approval or self._look(approval_id)
+            if found is not None and found.status is Status.PENDING:
                 continue
-            self._wake(approval_id, approval)
+            self._wake(approval_id, found)
+
+    def _look(self, approval_id: str) -> Approval | None:
+        """Read what another process changed: an agent is woken once, so never for half a quorum."""
+        store = self._store()
+        with suppress(SaysoError):  # the agent finds the fault itself
+            return store.get(approval_id) if store else None
+        return None
 
     def _wake(self, approval_id: str, approval: Approval | None) -> None:
         with self._moved:
