@@ -179,7 +179,7 @@ def _follow(entry: Entry, reading: _Reading) -> None:
         allowed = '"outcome":"allowed"' in entry.body
         reading.statuses[entry.approval_id] = "approved" if allowed else "expired"
     elif kind in {"approved", "edited"}:
-        reading.statuses[entry.approval_id] = "pending" if '"missing"' in entry.body else "approved"
+        reading.statuses[entry.approval_id] = "pending" if '"missing":{' in entry.body else "approved"
     elif kind == "reconciled":
         reading.statuses[entry.approval_id] = "done" if '"ran":true' in entry.body else "failed"
 
