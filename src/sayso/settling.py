@@ -171,6 +171,9 @@ def refusal_of(approval: Approval) -> SaysoError:
         case Status.DONE | Status.FAILED | Status.RUNNING:
             problem = f"`{tool}` was started already under approval {approval.id}, which is {approval.status}"
             return ClaimRefused(problem, hint="an approval runs once", approval_id=approval.id)
+        case Status.APPROVED:
+            problem = f"`{tool}` is approved under {approval.id}, and nobody took the right to run it yet"
+            return ClaimRefused(problem, hint="claim it", approval_id=approval.id)
         case _:
             problem = f"`{tool}` still waits for a decision on approval {approval.id}"
             return ClaimRefused(problem, hint="wait for it", approval_id=approval.id)

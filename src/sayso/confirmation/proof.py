@@ -28,7 +28,8 @@ def check(
 ) -> Proven | Failed:
     """Return whether what a person gave proves what the approval asks for; a stronger proof counts as well.
 
-    From weak to strong: click, code, type, totp.
+    From weak to strong: click, type, code, totp. An authenticator's digits count for every other
+    proof, a code for a click; a code and a typed value never stand in for each other.
 
     Args:
         approval: What is to be approved.
