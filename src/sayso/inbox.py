@@ -99,6 +99,8 @@ class Inbox:
         Raises:
             NotFound: No id, or more than one, starts like this.
         """
+        if not approval_id.isascii():
+            raise NotFound(f"there is no approval {approval_id!a}", hint="list the open ones with `sayso inbox`")
         found = self.store.find(approval_id) if approval_id else []
         if approval_id in found or len(found) == 1:
             return self.store.get(approval_id if approval_id in found else found[0])
@@ -133,7 +135,8 @@ class Inbox:
             check_digest(approval, asked)
             fresh = issue(approval, session_key(person), code, salt, now)
             event = _event(approval, "code_issued", person, {"digest": digest, "until": fresh.until})
-            return Change(approval=replace(approval, challenges=record(approval.challenges, fresh)), events=(event,))
+            others = tuple(each for each in approval.challenges if each.session != fresh.session)
+            return Change(approval=replace(approval, challenges=(*others, fresh)), events=(event,))
 
         self.store.write(Alter(approval_id=approval_id, step=step))
         return code
@@ -305,8 +308,6 @@ class Inbox:
             edited = replace(base, args=args, tool=tool or base.tool)
         except InvalidAction as error:
             raise InvalidEdit(str(error), hint="nothing was saved", approval_id=approval.id) from error
-        if edited.tool == base.tool:
-            _check_schema(approval, args)
         if self.policy is None:
             raise InvalidEdit(
                 f"the edit of approval {approval.id} cannot be judged: no policy is at hand here",
@@ -320,6 +321,8 @@ class Inbox:
                 hint="change it further, or reject",
                 approval_id=approval.id,
             )
+        others = verdict.terms.args_schema if verdict.terms else None
+        _check_schema(approval, approval.terms.args_schema if edited.tool == base.tool else others, args)
         if verdict.terms is not None and stricter(verdict.terms, approval.terms):
             return edited, (verdict.terms, verdict)
         return edited, None
@@ -390,13 +393,12 @@ def _check_shown(approval: Approval, answer: Answer, seen: _Seen) -> None:
         )
 
 
-def _check_schema(approval: Approval, args: Mapping[str, Json]) -> None:
+def _check_schema(approval: Approval, schema: Mapping[str, Json] | None, args: Mapping[str, Json]) -> None:
     """Check edited arguments against the tool's schema.
 
     Raises:
         InvalidEdit: With the path and the reason.
     """
-    schema = approval.terms.args_schema
     if schema is None:
         return
     import jsonschema  # noqa: PLC0415 - slow to import, and only edits need it
