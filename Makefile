@@ -37,10 +37,10 @@ layers: .venv/.ready-dev
 	$(BIN)/lint-imports --no-logo
 
 docs-check: .venv/.ready-dev
-	$(BIN)/python tools/docs.py --check
+	$(BIN)/python -m tools.docs --check
 
 docs: .venv/.ready-dev ## write the generated pages of docs/ anew
-	$(BIN)/python tools/docs.py
+	$(BIN)/python -m tools.docs
 
 bench: .venv/.ready-bench ## measure against floors and peers; `make bench ARGS="--rows judge"`
 	$(BIN)/python -m bench $(ARGS)

@@ -28,7 +28,7 @@ def waiters(kind: str, figure: str, folder: Path, count: int) -> Measure:
 
     def measure() -> float:
         command = _child("waiters", kind, str(folder), str(count))
-        done = subprocess.run(command, check=True, capture_output=True, timeout=600)  # noqa: S603
+        done = subprocess.run(command, check=True, capture_output=True, timeout=600)  # noqa: S603 - our own script
         return float(json.loads(done.stdout)[figure])
 
     return measure
@@ -40,7 +40,7 @@ def woken(kind: str, folder: Path, approver: Approver, cycles: int) -> Measure:
     def measure() -> float:
         with fresh_path(folder, "bell") as path:
             command = _child("listen", kind, str(path), str(cycles))
-            with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as child:  # noqa: S603
+            with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as child:  # noqa: S603 - our own script
                 assert child.stdout is not None
                 times = _rounds(child.stdout, path, approver, cycles)
         return statistics.median(times[cycles // 3 :]) / 1e9

@@ -86,7 +86,7 @@ def holdpoint_on_file(path: Path, synchronous: str) -> Generator[Holdpoint]:
 
 def set_synchronous(store: SQLiteStore, setting: str) -> None:
     """Say how holdpoint flushes on this thread's connection; it has no setting for it."""
-    store._conn().execute(f"PRAGMA synchronous = {setting}")  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
+    store._conn().execute(f"PRAGMA synchronous = {setting}")  # noqa: SLF001  # pyright: ignore[reportPrivateUsage] - no other way to set it
 
 
 @contextmanager

@@ -107,25 +107,25 @@ def plot(results: Sequence[Result], path: Path) -> None:
     import matplotlib as mpl  # noqa: PLC0415 - slow to load, and only the picture needs it
 
     mpl.use("Agg")
-    from matplotlib import pyplot as plt  # noqa: PLC0415
+    from matplotlib import pyplot as plt  # noqa: PLC0415 - only `--plot` needs it
 
     bars = [
         (line.work, name, result.outcome.ratio(name, line.subject)) for result, line, name in _pairs(results)
     ]
     drawn = [(f"{work}: {name}", ratio) for work, name, ratio in reversed(bars) if ratio]
-    figure, axes = plt.subplots(figsize=(10, 1 + 0.28 * len(drawn)))  # pyright: ignore[reportUnknownMemberType]
+    figure, axes = plt.subplots(figsize=(10, 1 + 0.28 * len(drawn)))
     places = range(len(drawn))
     middles = [ratio[0] for _, ratio in drawn]
     errors = [[r[0] - r[1] for _, r in drawn], [r[2] - r[0] for _, r in drawn]]
     colours = ["#9aa5b1" if "floor" in name else "#2f6f8f" for name, _ in drawn]
-    axes.barh(places, middles, xerr=errors, color=colours)  # pyright: ignore[reportUnknownMemberType]
-    axes.axvline(1, color="black", linewidth=0.8)  # pyright: ignore[reportUnknownMemberType]
-    axes.set_xscale("log")  # pyright: ignore[reportUnknownMemberType]
-    axes.set_yticks(places, [name for name, _ in drawn], fontsize=7)  # pyright: ignore[reportUnknownMemberType]
-    axes.set_xlabel("cost relative to Sayso (1 = Sayso; right of it is slower or larger)")  # pyright: ignore[reportUnknownMemberType]
+    axes.barh(places, middles, xerr=errors, color=colours)
+    axes.axvline(1, color="black", linewidth=0.8)
+    axes.set_xscale("log")
+    axes.set_yticks(places, [name for name, _ in drawn], fontsize=7)
+    axes.set_xlabel("cost relative to Sayso (1 = Sayso; right of it is slower or larger)")
     figure.tight_layout()
     path.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(path)  # pyright: ignore[reportUnknownMemberType]
+    figure.savefig(path)
 
 
 def _pairs(results: Sequence[Result]) -> Iterator[tuple[Result, Line, str]]:

@@ -22,7 +22,7 @@ def guarantees_of(item: pytest.Item) -> Iterator[str]:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Refuse to run when a test claims to prove what nobody promised."""
     unknown = sorted(
-        f"{item.nodeid} names `{id}`" for item in items for id in guarantees_of(item) if id not in BY_ID
+        f"{item.nodeid} names `{name}`" for item in items for name in guarantees_of(item) if name not in BY_ID
     )
     if unknown:
         raise pytest.UsageError("no such guarantee in tests/guarantees.py: " + "; ".join(unknown))
@@ -35,7 +35,7 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
         return
     stats = cast("dict[str, list[BaseReport]]", reporter.stats)
     skipped = {report.nodeid for report in stats.get("skipped", [])}
-    silent = sorted(id for id in skipped if not any(map(id.startswith, ALLOWED_SKIPS)))
+    silent = sorted(each for each in skipped if not any(map(each.startswith, ALLOWED_SKIPS)))
     if not silent:
         return
     reporter.ensure_newline()

@@ -33,7 +33,9 @@ def proofs(root: Path) -> list[Proof]:
         body = ast.parse(file.read_text("utf-8")).body
         name = file.relative_to(root).as_posix()
         found += [
-            Proof(guarantee=id, file=name, test=test) for test, ids in _marked(body, _of_module(body)) for id in ids
+            Proof(guarantee=each, file=name, test=test)
+            for test, ids in _marked(body, _of_module(body))
+            for each in ids
         ]
     return found
 
@@ -62,14 +64,15 @@ def _of_module(body: Sequence[ast.stmt]) -> tuple[str, ...]:
 
 
 def _ids(marks: Sequence[ast.expr]) -> tuple[str, ...]:
-    return tuple(id for mark in reversed(marks) for id in _id(mark))
+    return tuple(each for mark in reversed(marks) for each in _id(mark))
 
 
 def _id(mark: ast.expr) -> Iterator[str]:
     match mark:
         case ast.Call(
-            func=ast.Name(id="guarantee") | ast.Attribute(attr="guarantee"), args=[ast.Constant(value=str(id))]
+            func=ast.Name(id="guarantee") | ast.Attribute(attr="guarantee"),
+            args=[ast.Constant(value=str(name))],
         ):
-            yield id
+            yield name
         case _:
             pass

@@ -17,7 +17,9 @@ def test_a_guarantee_that_is_reached_has_a_test(promised: Guarantee) -> None:
     assert proven, f'mark the tests that prove it with @guarantee("{promised.id}")'
 
 
-@pytest.mark.parametrize("promised", [each for each in GUARANTEES if not each.reached], ids=lambda each: each.id)
+@pytest.mark.parametrize(
+    "promised", [each for each in GUARANTEES if not each.reached], ids=lambda each: each.id
+)
 def test_a_guarantee_that_tests_prove_is_said_to_be_reached(promised: Guarantee) -> None:
     proven = [each for each in PROOFS if each.guarantee == promised.id]
     assert not proven, f"empty `not_reached` of {promised.id} in tests/guarantees.py"

@@ -119,7 +119,7 @@ def path(value: object) -> PathMatch:
 
 def email(value: object) -> EmailMatch:
     """Read a mailbox or a list of mailboxes, one in each text."""
-    entries: list[object] = list(value) if isinstance(value, (list, tuple)) else [value]  # pyright: ignore[reportUnknownArgumentType]
+    entries: list[object] = list(value) if isinstance(value, (list, tuple)) else [value]  # pyright: ignore[reportUnknownArgumentType] - of what, is looked at next
     if not entries:
         return EmailMatch((), "there is no recipient")
     domains = tuple(_mail_domain(each) for each in entries)

@@ -258,7 +258,7 @@ def _check(policy: Policy) -> None:
         problems.append(f"`confidence_floor` must lie between 0 and 1, got {policy.confidence_floor}")
     if type(policy.window) is not int or policy.window <= 0:
         problems.append(f"`window` must be a whole number of seconds above 0, got {policy.window!r}")
-    strangers = [each for each in policy.rules if not isinstance(each, Rule)]  # pyright: ignore[reportUnnecessaryIsInstance]
+    strangers = [each for each in policy.rules if not isinstance(each, Rule)]  # pyright: ignore[reportUnnecessaryIsInstance] - types may not have been checked
     problems += [f"`rules` must hold Rule records, got {type(each).__name__}" for each in strangers]
     if problems:
         raise PolicyError("\n".join(problems), hint="mend the policy")

@@ -124,7 +124,7 @@ def _read(text: str, depth: int) -> ShellMatch:
 
 def _tree(text: str) -> _Node:
     import tree_sitter  # noqa: PLC0415 - only policies about shells need it
-    import tree_sitter_bash  # noqa: PLC0415
+    import tree_sitter_bash  # noqa: PLC0415 - see above
 
     parser = tree_sitter.Parser(tree_sitter.Language(tree_sitter_bash.language()))
     return cast("_Node", parser.parse(text.encode()).root_node)

@@ -181,8 +181,8 @@ def _nests_too_deep(text: str) -> bool:
 def _parsed(text: str, dialect: str) -> SqlMatch | None:
     """Read the text in one dialect, or return None when it is not SQL there."""
     import sqlglot  # noqa: PLC0415 - costs a third of a second, and most policies need none
-    from sqlglot import exp  # noqa: PLC0415
-    from sqlglot.errors import SqlglotError  # noqa: PLC0415
+    from sqlglot import exp  # noqa: PLC0415 - see `_parsed`
+    from sqlglot.errors import SqlglotError  # noqa: PLC0415 - see `_parsed`
 
     # Its warnings quote the statement, which may hold what must never reach a log.
     logging.getLogger("sqlglot").setLevel(logging.ERROR)
@@ -202,7 +202,7 @@ def _parsed(text: str, dialect: str) -> SqlMatch | None:
 
 
 def _statement_risk(tree: object) -> SqlRisk:
-    from sqlglot import exp  # noqa: PLC0415
+    from sqlglot import exp  # noqa: PLC0415 - see `_parsed`
 
     if isinstance(tree, (exp.Select, exp.SetOperation, exp.Subquery, exp.Values, exp.Show, exp.Describe)):
         return "read"
@@ -218,7 +218,7 @@ def _statement_risk(tree: object) -> SqlRisk:
 
 def _node_risk(node: object) -> Iterator[SqlRisk]:
     """Yield what makes a part of a statement more than a read."""
-    from sqlglot import exp  # noqa: PLC0415
+    from sqlglot import exp  # noqa: PLC0415 - see `_parsed`
 
     if isinstance(node, (exp.Delete, exp.Drop, exp.TruncateTable, exp.Alter, exp.Copy, exp.Kill)):
         yield "destructive"
@@ -235,7 +235,7 @@ def _node_risk(node: object) -> Iterator[SqlRisk]:
 
 
 def _names_a_pragma(node: object) -> bool:
-    from sqlglot import exp  # noqa: PLC0415
+    from sqlglot import exp  # noqa: PLC0415 - see `_parsed`
 
     return (
         isinstance(node, exp.Anonymous)
@@ -245,7 +245,7 @@ def _names_a_pragma(node: object) -> bool:
 
 
 def _tables(nodes: Sequence[object]) -> set[str]:
-    from sqlglot import exp  # noqa: PLC0415
+    from sqlglot import exp  # noqa: PLC0415 - see `_parsed`
 
     local = {node.alias for node in nodes if isinstance(node, exp.CTE)}
     found = {

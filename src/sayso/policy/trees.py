@@ -68,7 +68,7 @@ def read_tree(text: str, source: str, mistakes: list[str]) -> Tree:
     if len(text) > _LONGEST:
         raise PolicyError(f"{source}: has {len(text):,} characters, at most {_LONGEST:,} are allowed")
     try:
-        node = cast("_Node | None", YAML(typ="safe", pure=True).compose(text))  # pyright: ignore[reportUnknownMemberType]
+        node = cast("_Node | None", YAML(typ="safe", pure=True).compose(text))  # pyright: ignore[reportUnknownMemberType] - its own types
     except YAMLError as error:
         raise PolicyError(f"{source}{_mark(error)}: is not YAML: {_problem(error)}") from None
     except RecursionError:
