@@ -13,7 +13,7 @@ from typing import Protocol
 
 from rich.console import Console
 
-from sayso.approvals import Approval, Person
+from sayso.approvals import Approval, Person, Status
 from sayso.demo.agent import Ended, Said
 from sayso.demo.reading import LineReader, QuestionClosed
 from sayso.demo.record import print_record
@@ -114,8 +114,11 @@ def _ask(scene: Scene, screen: Screen, desk: Desk, approval_id: str) -> None:
     """Let the person at this terminal decide, for as long as there is something to decide."""
     if sys.stdin.isatty():
         screen.elsewhere(approval_id, scene.config)
+    reader = LineReader(scene.store, approval_id)
     try:
-        desk.ask(scene.inbox, approval_id, scene.person, screen.console, LineReader(scene.store, approval_id))
+        left = desk.ask(scene.inbox, approval_id, scene.person, screen.console, reader)
+        if left.status is Status.PENDING:
+            screen.left_waiting(left)
     except QuestionClosed:
         screen.closed(scene.store.get(approval_id))
     except DecisionRefused as refusal:

@@ -13,7 +13,7 @@ from rich.text import Text
 
 from sayso.actions import Json
 from sayso.approvals import Approval
-from sayso.decisions import already
+from sayso.decisions import already, clock_text
 from sayso.demo.agent import Ended, Said
 from sayso.errors import DecisionRefused
 from sayso.presentation import visible
@@ -64,6 +64,8 @@ class Screen:
         words, style = _OUTCOMES.get(ended.status, (f"{ended.status}; it did not run", "yellow"))
         if ended.status == "done":
             words = _how_it_ran(ended)
+        if ended.asked:
+            self.console.print()
         head = Text.assemble((visible(ended.call.tool), "cyan"), ("  ", ""), (words, style))
         self._beside(Text(), head)
         for detail in _details(ended):
@@ -111,6 +113,10 @@ class Screen:
         """Say that an approval was settled while the prompt was open."""
         self.console.print()
         self.note(f"This was {already(approval)}.", style="yellow")
+
+    def left_waiting(self, approval: Approval) -> None:
+        """Say that the agent waits on, and until when."""
+        self.note(f"The agent waits until {clock_text(approval.deadline)}; Ctrl-C withdraws its request.")
 
     def refused(self, refusal: DecisionRefused) -> None:
         """Say why an answer was not taken."""
