@@ -4,12 +4,12 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from threading import Thread
-from time import monotonic
+from threading import Event, Thread
 
 from sayso import Action, Approval, DecisionKind, Effect, Gate, Inbox, Outcome, Person, Policy, Rule, Terms
 from sayso.actions import Json
 from sayso.approvals import Decision, Reason
+from sayso.clock import elapsed
 from sayso.decisions import open_approval
 from sayso.settling import Settlement
 from sayso.stores import Store, open_store
@@ -33,7 +33,11 @@ POLICY = Policy([BOOKING, LOOKUP, WIPE])
 
 
 def action(
-    tool: str = "book_flight", args: Mapping[str, Json] | None = None, *, call_id: str = "call-1", thread: str = "trip"
+    tool: str = "book_flight",
+    args: Mapping[str, Json] | None = None,
+    *,
+    call_id: str = "call-1",
+    thread: str = "trip",
 ) -> Action:
     """Return an action of the travel agent."""
     return Action(
@@ -49,7 +53,11 @@ def action(
 def terms(**changes: object) -> Terms:
     """Return the terms of an irreversible tool that any one person may decide."""
     usual = Terms(
-        effect=Effect.IRREVERSIBLE, reasons=(Reason.IRREVERSIBLE,), decisions=EVERY_DECISION, window=WINDOW, rule="r"
+        effect=Effect.IRREVERSIBLE,
+        reasons=(Reason.IRREVERSIBLE,),
+        decisions=EVERY_DECISION,
+        window=WINDOW,
+        rule="r",
     )
     return replace(usual, **changes)  # pyright: ignore[reportArgumentType] - named by the test
 
@@ -58,20 +66,31 @@ def approval(wanted: Action | None = None, given: Terms | None = None, *, id: st
     """Return a pending approval that was opened at `T0`."""
     given = given or terms()
     return Approval(
-        id=id, action=wanted or action(), terms=given, opened_at=T0, deadline=T0 + given.window * 1000, why="it cannot be undone"
+        id=id,
+        action=wanted or action(),
+        terms=given,
+        opened_at=T0,
+        deadline=T0 + given.window * 1000,
+        why="it cannot be undone",
     )
 
 
-def decision(kind: DecisionKind = DecisionKind.APPROVE, person: Person = ANN, about: Approval | None = None) -> Decision:
+def decision(
+    kind: DecisionKind = DecisionKind.APPROVE, person: Person = ANN, about: Approval | None = None
+) -> Decision:
     """Return a decision about an approval as it stands."""
     return Decision(kind=kind, person=person, digest=(about or approval()).effective.digest)
 
 
-def opened(store: Store, count: int = 1, *, given: Terms | None = None, thread: str = "trip") -> list[Approval]:
+def opened(
+    store: Store, count: int = 1, *, given: Terms | None = None, thread: str = "trip"
+) -> list[Approval]:
     """Store some approvals, each a second later than the one before, and return them."""
     made: list[Approval] = []
     for number in range(count):
-        new = approval(action(call_id=f"{thread}-{number}", thread=thread), given, id=f"ap{thread}{number:05}")
+        new = approval(
+            action(call_id=f"{thread}-{number}", thread=thread), given, id=f"ap{thread}{number:05}"
+        )
         new = replace(new, deadline=new.deadline + number * 1000)
         made.append(store.write(Open(approval=new)).approval)
     return made
@@ -83,16 +102,16 @@ def soon(condition: Callable[[], object], seconds: float = 10.0) -> None:
     Raises:
         AssertionError: It did not within `seconds`.
     """
-    from threading import Event  # noqa: PLC0415 - the only use
-
-    end, pause = monotonic() + seconds, Event()
+    end, pause = elapsed() + seconds, Event()
     while not condition():
-        assert monotonic() < end, f"did not happen within {seconds} s"
+        assert elapsed() < end, f"did not happen within {seconds} s"
         pause.wait(0.005)
 
 
 @contextmanager
-def asking(gate: Gate, wanted: Action, inbox: Inbox) -> Iterator[tuple[Approval, list[Settlement | BaseException]]]:
+def asking(
+    gate: Gate, wanted: Action, inbox: Inbox
+) -> Iterator[tuple[Approval, list[Settlement | BaseException]]]:
     """Let an agent ask in its own thread; yield what waits and, once the block ends, how it was settled."""
     outcomes: list[Settlement | BaseException] = []
 
@@ -123,6 +142,22 @@ def file_store(folder: Path, **options: object) -> Store:
 
 
 __all__ = [
-    "ANN", "BEN", "BOOKING", "EVERY_DECISION", "LOOKUP", "POLICY", "T0", "WINDOW", "WIPE", "action", "approval", "asking",
-    "decision", "file_store", "open_approval", "opened", "soon", "terms",
+    "ANN",
+    "BEN",
+    "BOOKING",
+    "EVERY_DECISION",
+    "LOOKUP",
+    "POLICY",
+    "T0",
+    "WINDOW",
+    "WIPE",
+    "action",
+    "approval",
+    "asking",
+    "decision",
+    "file_store",
+    "open_approval",
+    "opened",
+    "soon",
+    "terms",
 ]

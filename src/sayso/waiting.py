@@ -262,7 +262,7 @@ class _AsyncioFlag:
         self.loop: asyncio.AbstractEventLoop | None = loop
         hand = _HANDS.get(loop)
         if hand is None:
-            hand = _HANDS[loop] = Hand(loop.call_soon_threadsafe)
+            hand = _HANDS[loop] = Hand(_call_soon_in(weakref.ref(loop)))
         self._hand = hand
 
     def set(self) -> None:
@@ -335,6 +335,19 @@ class Hand:
             self._pending = False
         for item in items:
             item()
+
+
+def _call_soon_in(
+    reference: "weakref.ref[asyncio.AbstractEventLoop]",
+) -> Callable[[Callable[[], None]], object]:
+    """Return how to call a loop that is not kept alive by it."""
+
+    def call_soon(item: Callable[[], None]) -> None:
+        loop = reference()
+        if loop is not None:
+            loop.call_soon_threadsafe(item)
+
+    return call_soon
 
 
 _HANDS: "weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, Hand]" = weakref.WeakKeyDictionary()

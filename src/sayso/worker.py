@@ -78,14 +78,15 @@ def sweep(store: Store) -> tuple[int, int]:
 
 def checkpoint(store: Store, file: CheckpointFile, signer: Signer) -> int:
     """Sign everything written since the last checkpoint; return its number, 0 when nothing was."""
-    known = file.read()
-    last = known[-1] if known else None
-    entries = list(store.entries(after=last.seq if last else 0))
-    if not entries:
-        return 0
-    made = make_checkpoint(last, entries, store.clock.now(), signer)
-    file.append(made)
-    return made.number
+    with file.held():
+        known = file.read()
+        last = known[-1] if known else None
+        entries = list(store.entries(after=last.seq if last else 0))
+        if not entries:
+            return 0
+        made = make_checkpoint(last, entries, store.clock.now(), signer)
+        file.append(made)
+        return made.number
 
 
 def deliver(store: Store, channels: Sequence[Channel]) -> int:

@@ -10,12 +10,24 @@ import pytest
 from sayso.approvals import Approval, Cause, DecisionKind, Person, Status, evolve
 from sayso.audit import verify
 from sayso.clock import ManualClock, Millis
-from sayso.decisions import Change, Event, check_open, claim, complete, decide, expire, lapse, supersede, withdraw
+from sayso.decisions import (
+    Change,
+    Event,
+    check_open,
+    claim,
+    complete,
+    decide,
+    expire,
+    lapse,
+    supersede,
+    withdraw,
+)
 from sayso.errors import AlreadyDecided, ClaimRefused, Late, NotFound, ProofWrong, SaysoError, UsageError
 from sayso.stores import Alter, Open, Store
 from sayso.stores.base import Changed, Write
 from sayso.waiting import send
-from tests.builders import ANN, BEN, T0, WINDOW, action, approval, decision, opened, soon, terms
+from tests.builders import ANN, BEN, T0, WINDOW, action, approval, decision, opened, soon
+from tests.guarantees import guarantee
 
 DEADLINE = T0 + WINDOW * 1000
 
@@ -65,8 +77,8 @@ def test_opening_the_same_request_again_returns_the_one_there_is(store: Store) -
     assert kinds(store) == ["opened"]
 
 
-@pytest.mark.guarantee("G3")
-@pytest.mark.guarantee("G4")
+@guarantee("G3")
+@guarantee("G4")
 def test_opening_a_request_that_ended_returns_how_it_ended(store: Store) -> None:
     opened(store)
     ended = store.write(deciding("aptrip00000", DecisionKind.REJECT, Person(id="ann"))).approval
@@ -93,7 +105,7 @@ def test_every_field_of_a_decided_approval_is_kept(store: Store) -> None:
     assert read.decisions[0].person.id == "ann"
 
 
-@pytest.mark.guarantee("G3")
+@guarantee("G3")
 def test_only_the_first_of_two_steps_finds_what_it_needs(store: Store) -> None:
     before = opened(store)[0]
     store.write(deciding(before.id))
@@ -105,7 +117,7 @@ def test_only_the_first_of_two_steps_finds_what_it_needs(store: Store) -> None:
     assert permit.holder == "one"
 
 
-@pytest.mark.guarantee("G3")
+@guarantee("G3")
 def test_two_openings_of_one_store_never_work_on_a_stale_record(two: tuple[Store, Store]) -> None:
     one, other = two
     made = opened(one, 3)
@@ -135,7 +147,7 @@ def test_a_step_that_changes_nothing_writes_nothing(store: Store) -> None:
     assert kinds(store) == ["opened"]
 
 
-@pytest.mark.guarantee("G5")
+@guarantee("G5")
 def test_a_late_decision_is_refused_and_still_on_record(store: Store, clock: ManualClock) -> None:
     before = opened(store)[0]
     clock.advance(WINDOW + 1)
@@ -171,7 +183,7 @@ def test_many_writes_succeed_and_fail_each_on_its_own(store: Store) -> None:
     assert is_sound(store)
 
 
-@pytest.mark.guarantee("G9")
+@guarantee("G9")
 @pytest.mark.parametrize("error", [ValueError("boom"), KeyboardInterrupt(), SystemExit(1)])
 def test_a_write_that_breaks_harms_nobody_else_of_its_group(store: Store, error: BaseException) -> None:
     made = opened(store, 4)
@@ -231,7 +243,11 @@ def test_writes_of_one_event_loop_are_done_in_the_order_they_were_given(store: S
     before = opened(store)[0]
 
     async def all_at_once() -> list[Change | BaseException]:
-        writes = [send(store, deciding(before.id)), send(store, claiming(before.id)), send(store, claiming(before.id))]
+        writes = [
+            send(store, deciding(before.id)),
+            send(store, claiming(before.id)),
+            send(store, claiming(before.id)),
+        ]
         return await asyncio.gather(*writes, return_exceptions=True)
 
     outcomes = asyncio.run(all_at_once())
@@ -239,7 +255,7 @@ def test_writes_of_one_event_loop_are_done_in_the_order_they_were_given(store: S
     assert isinstance(outcomes[2], ClaimRefused)
 
 
-@pytest.mark.guarantee("G9")
+@guarantee("G9")
 def test_an_event_loop_that_stands_still_holds_up_no_other(store: Store) -> None:
     first, second = opened(store, 2)
     stuck, done = Signal(), Signal()
@@ -265,7 +281,7 @@ def test_an_event_loop_that_stands_still_holds_up_no_other(store: Store) -> None
     assert store.get(first.id).status is Status.APPROVED
 
 
-@pytest.mark.guarantee("G9")
+@guarantee("G9")
 def test_an_event_loop_that_is_gone_takes_no_write_of_others_with_it(store: Store) -> None:
     first, second = opened(store, 2)
     loop = asyncio.new_event_loop()
@@ -279,7 +295,9 @@ def test_an_event_loop_that_is_gone_takes_no_write_of_others_with_it(store: Stor
     loop.create_task(begin())  # noqa: RUF006 - runs at once
     loop.run_forever()
     loop.close()
-    assert asyncio.run(asyncio.wait_for(send(store, deciding(second.id)), 5)).approval.status is Status.APPROVED
+    assert (
+        asyncio.run(asyncio.wait_for(send(store, deciding(second.id)), 5)).approval.status is Status.APPROVED
+    )
     soon(lambda: store.get(first.id).status is Status.APPROVED)
 
 
@@ -311,7 +329,7 @@ def test_notes_go_with_the_next_write_in_their_order(store: Store) -> None:
     assert [f"search{n}" in entry.body for n, entry in enumerate(list(store.entries())[:3])] == [True] * 3
 
 
-@pytest.mark.guarantee("G7")
+@guarantee("G7")
 def test_notes_survive_a_transaction_that_fails(store: Store) -> None:
     before = opened(store)[0]
     store.note(noted())
@@ -322,7 +340,7 @@ def test_notes_survive_a_transaction_that_fails(store: Store) -> None:
     assert is_sound(store)
 
 
-@pytest.mark.guarantee("G9")
+@guarantee("G9")
 def test_a_note_that_cannot_be_written_spoils_no_other_write(store: Store) -> None:
     with pytest.raises((SaysoError, TypeError, ValueError)):
         store.note(Event(kind="allowed", thread="trip", data={"tool": "\ud800"}), durable=True)
@@ -386,7 +404,9 @@ def test_the_end_of_a_page_and_an_empty_store_have_no_next(store: Store) -> None
     assert store.page(after=store.page(limit=2).next or "", limit=2) == ((), None)
 
 
-@pytest.mark.parametrize("cursor", ["x", "1", "-1-2", "1-", "1-2-3", "1.5-2", "9" * 40 + "-1", "1-" + "9" * 40, "²-1"])
+@pytest.mark.parametrize(
+    "cursor", ["x", "1", "-1-2", "1-", "1-2-3", "1.5-2", "9" * 40 + "-1", "1-" + "9" * 40, "²-1"]
+)
 def test_what_is_no_cursor_is_refused(store: Store, cursor: str) -> None:
     with pytest.raises(UsageError, match="cursor"):
         store.page(after=cursor)
@@ -415,7 +435,9 @@ def test_counts_are_by_status(store: Store) -> None:
     assert store.counts() == {Status.PENDING: 2, Status.APPROVED: 1}
 
 
-def test_what_is_due_comes_oldest_first_and_only_once_time_has_passed(store: Store, clock: ManualClock) -> None:
+def test_what_is_due_comes_oldest_first_and_only_once_time_has_passed(
+    store: Store, clock: ManualClock
+) -> None:
     made = opened(store, 4)
     assert store.due(DEADLINE) == []
     assert store.due(DEADLINE + 1) == [made[0].id]
@@ -427,14 +449,19 @@ def test_what_is_due_comes_oldest_first_and_only_once_time_has_passed(store: Sto
     assert made[0].id not in store.due(held.permit.until)
     assert made[0].id in store.due(held.permit.until + 1)
     clock.advance(2000)
-    store.write(Alter(approval_id=made[0].id, step=lambda before, _: complete(before, held.permit or pytest.fail(), T0)))
+    store.write(
+        Alter(
+            approval_id=made[0].id,
+            step=lambda before, _: complete(before, held.permit or pytest.fail("no permit"), T0),
+        )
+    )
     assert made[0].id not in store.due(held.permit.until + 1)
 
 
 # -- audit and outbox ------------------------------------------------------------------------
 
 
-@pytest.mark.guarantee("G7")
+@guarantee("G7")
 def test_every_thread_has_a_chain_of_its_own_and_entries_keep_their_order(store: Store) -> None:
     one, other = opened(store, 2, thread="one"), opened(store, 2, thread="two")
     for each in (*one, *other):
@@ -481,7 +508,10 @@ def test_statuses_name_every_approval(store: Store) -> None:
 def test_what_happened_stays_in_the_outbox_until_it_was_told(store: Store) -> None:
     first, second = opened(store, 2)
     notices = store.notices()
-    assert [(notice.approval_id, notice.kind) for notice in notices] == [(first.id, "opened"), (second.id, "opened")]
+    assert [(notice.approval_id, notice.kind) for notice in notices] == [
+        (first.id, "opened"),
+        (second.id, "opened"),
+    ]
     store.delivered(notices[0])
     assert store.notices() == notices[1:]
     store.delivered(notices[1])
@@ -492,7 +522,7 @@ def test_what_happened_stays_in_the_outbox_until_it_was_told(store: Store) -> No
     assert len(store.notices(limit=1)) == 1
 
 
-@pytest.mark.guarantee("G3")
+@guarantee("G3")
 def test_a_one_time_password_step_is_spent_with_its_decision_and_only_once(store: Store) -> None:
     first, second, third = opened(store, 3)
 
@@ -532,7 +562,9 @@ def test_who_subscribed_hears_of_an_approval_that_takes_anothers_place(store: St
     store.subscribe(heard.append)
     next_ = approval(action(args={"price": 1}), id="apnext")
     store.write(
-        Alter(approval_id=before.id, step=lambda old, now: supersede(old, next_, now, by="a", via="b", why="c"))
+        Alter(
+            approval_id=before.id, step=lambda old, now: supersede(old, next_, now, by="a", via="b", why="c")
+        )
     )
     assert heard[0].keys() == {before.id, "apnext"}
 
@@ -556,7 +588,7 @@ def test_closing_writes_down_what_was_held_back(two: tuple[Store, Store]) -> Non
     one.close()
 
 
-@pytest.mark.guarantee("G10")
+@guarantee("G10")
 def test_a_closed_store_refuses_and_keeps_nobody_waiting(store: Store) -> None:
     before = opened(store)[0]
     store.close()
@@ -569,7 +601,7 @@ def test_a_closed_store_refuses_and_keeps_nobody_waiting(store: Store) -> None:
             call()
 
 
-@pytest.mark.guarantee("G3")
+@guarantee("G3")
 def test_of_many_threads_exactly_one_decides_and_one_claims(store: Store) -> None:
     before = opened(store)[0]
     decided: list[str] = []
@@ -578,7 +610,10 @@ def test_of_many_threads_exactly_one_decides_and_one_claims(store: Store) -> Non
 
     def race(number: int) -> None:
         start.wait()
-        for write, won in ((deciding(before.id, person=Person(id=f"p{number}")), decided), (claiming(before.id, f"g{number}"), claimed)):
+        for write, won in (
+            (deciding(before.id, person=Person(id=f"p{number}")), decided),
+            (claiming(before.id, f"g{number}"), claimed),
+        ):
             try:
                 store.write(write)
                 won.append(f"{number}")

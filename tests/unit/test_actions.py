@@ -11,16 +11,23 @@ from hypothesis import strategies as st
 from sayso.actions import MAX_BYTES, MAX_DEPTH, MAX_INTEGER, MAX_NAME, Action, Origin, canonical, parse_args
 from sayso.errors import InvalidAction
 from tests.builders import action
+from tests.guarantees import guarantee
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
 NUMBERS = st.one_of(
     st.integers(-MAX_INTEGER, MAX_INTEGER),
-    st.floats(allow_nan=False, allow_infinity=False).filter(lambda value: not MAX_INTEGER < abs(value) < 1e21),
-    st.sampled_from([1e21, 1e15, 1e-7, 1e-6, -0.0, 0.0, 5e-324, 1.7976931348623157e308, 333333333.33333329, 0.001]),
+    st.floats(allow_nan=False, allow_infinity=False).filter(
+        lambda value: not MAX_INTEGER < abs(value) < 1e21
+    ),
+    st.sampled_from(
+        [1e21, 1e15, 1e-7, 1e-6, -0.0, 0.0, 5e-324, 1.7976931348623157e308, 333333333.33333329, 0.001]
+    ),
 )
 LEAVES = st.one_of(st.none(), st.booleans(), NUMBERS, TEXT)
 JSON = st.recursive(
-    LEAVES, lambda inner: st.one_of(st.lists(inner, max_size=5), st.dictionaries(TEXT, inner, max_size=5)), max_leaves=20
+    LEAVES,
+    lambda inner: st.one_of(st.lists(inner, max_size=5), st.dictionaries(TEXT, inner, max_size=5)),
+    max_leaves=20,
 )
 
 
@@ -144,7 +151,9 @@ def test_arguments_must_have_names(args: object) -> None:
 
 
 @pytest.mark.parametrize("field", ["tool", "thread", "call_id", "agents", "requested_by"])
-@pytest.mark.parametrize(("value", "words"), [("\ud800", "surrogate"), ("x" * (MAX_NAME + 1), "characters"), (7, "text")])
+@pytest.mark.parametrize(
+    ("value", "words"), [("\ud800", "surrogate"), ("x" * (MAX_NAME + 1), "characters"), (7, "text")]
+)
 def test_names_that_are_no_plain_text_are_refused(field: str, value: object, words: str) -> None:
     fields = {"tool": "t", "thread": "x", "args": {}, field: (value,) if field == "agents" else value}
     with pytest.raises(InvalidAction, match=f"`{field}.*{words}"):
@@ -183,13 +192,20 @@ def test_facts_and_origins_that_cannot_be_kept_are_refused() -> None:
         {"agents": ()},
     ],
 )
-@pytest.mark.guarantee("G2")
+@guarantee("G2")
 def test_another_tool_argument_thread_or_agent_is_another_digest(other: dict[str, object]) -> None:
-    base: dict[str, object] = {"tool": "book", "args": {"price": 1847}, "thread": "trip", "agents": ("assistant",)}
+    base: dict[str, object] = {
+        "tool": "book",
+        "args": {"price": 1847},
+        "thread": "trip",
+        "agents": ("assistant",),
+    }
     assert Action(**base).digest != Action(**base | other).digest  # pyright: ignore[reportArgumentType]
 
 
-@pytest.mark.parametrize("other", [{"call_id": "2"}, {"confidence": 0.1}, {"facts": {"seats": 1}}, {"requested_by": "bot"}])
+@pytest.mark.parametrize(
+    "other", [{"call_id": "2"}, {"confidence": 0.1}, {"facts": {"seats": 1}}, {"requested_by": "bot"}]
+)
 def test_the_call_id_and_what_surrounds_a_call_are_not_part_of_the_digest(other: dict[str, object]) -> None:
     base: dict[str, object] = {"tool": "book", "args": {"price": 1847}, "thread": "trip"}
     assert Action(**base).digest == Action(**base | other).digest  # pyright: ignore[reportArgumentType]
@@ -207,7 +223,12 @@ def test_names_cannot_be_moved_across_fields_without_changing_the_digest() -> No
     assert len({each.digest for each in made}) == len(made)
 
 
-@given(st.dictionaries(TEXT, LEAVES, max_size=4), TEXT.filter(bool), TEXT.filter(bool), st.lists(TEXT, max_size=3))
+@given(
+    st.dictionaries(TEXT, LEAVES, max_size=4),
+    TEXT.filter(bool),
+    TEXT.filter(bool),
+    st.lists(TEXT, max_size=3),
+)
 def test_the_digest_is_the_hash_of_the_canonical_whole(
     args: dict[str, object], tool: str, thread: str, agents: list[str]
 ) -> None:
@@ -218,7 +239,7 @@ def test_the_digest_is_the_hash_of_the_canonical_whole(
     assert made.digest == sha256(rfc8785.dumps(whole)).hexdigest()  # pyright: ignore[reportArgumentType]
 
 
-@pytest.mark.guarantee("G2")
+@guarantee("G2")
 def test_an_action_does_not_change_when_the_callers_arguments_do() -> None:
     args: dict[str, object] = {"price": 1, "seats": [{"row": 12}]}
     made = action(args=args)  # pyright: ignore[reportArgumentType]
@@ -257,7 +278,9 @@ def test_text_that_can_be_read_in_two_ways_is_refused(text: str | bytes, words: 
         parse_args(text)
 
 
-@pytest.mark.parametrize("text", ['{"a": 1e400}', '{"a": 9007199254740993}', '{"a": "\\ud800"}', '{"\\udfff": 1}'])
+@pytest.mark.parametrize(
+    "text", ['{"a": 1e400}', '{"a": 9007199254740993}', '{"a": "\\ud800"}', '{"\\udfff": 1}']
+)
 def test_an_action_from_text_has_a_canonical_form_or_is_refused(text: str) -> None:
     with pytest.raises(InvalidAction):
         Action.from_json(text, tool="t", thread="x")

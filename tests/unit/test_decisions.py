@@ -1,5 +1,6 @@
 """Every edge of the life of an approval, as values."""
 
+from collections.abc import Callable
 from dataclasses import replace
 from itertools import permutations
 
@@ -53,6 +54,7 @@ from sayso.errors import (
     NotPermitted,
 )
 from tests.builders import ANN, BEN, T0, WINDOW, action, approval, decision, terms
+from tests.guarantees import guarantee
 
 DEADLINE = T0 + WINDOW * 1000
 NO = DecisionKind.REJECT
@@ -79,28 +81,26 @@ def kinds(change: Change) -> list[str]:
     return [event.kind for event in change.events]
 
 
+IN_STATUS: dict[Status, Callable[[], Approval]] = {
+    Status.PENDING: approval,
+    Status.APPROVED: approved,
+    Status.RUNNING: running,
+    Status.DONE: lambda: complete(running(), permit(running()), T0 + 3).approval,
+    Status.FAILED: lambda: complete(running(), permit(running()), T0 + 3, error="ValueError").approval,
+    Status.UNKNOWN: lambda: lapse(running(), DEADLINE * 2).approval,
+    Status.REJECTED: lambda: decide(approval(), decision(NO), T0).approval,
+    Status.RESPONDED: lambda: (
+        decide(approval(), replace(decision(DecisionKind.RESPOND), message="no"), T0).approval
+    ),
+    Status.EXPIRED: lambda: expire(approval(), DEADLINE + 1).approval,
+    Status.WITHDRAWN: lambda: (
+        withdraw(approval(), T0, by="g", cause=Cause.CANCELLED, message="gone").approval
+    ),
+}
+
+
 def in_status(status: Status) -> Approval:
-    match status:
-        case Status.PENDING:
-            return approval()
-        case Status.APPROVED:
-            return approved()
-        case Status.RUNNING:
-            return running()
-        case Status.DONE:
-            return complete(running(), permit(running()), T0 + 3).approval
-        case Status.FAILED:
-            return complete(running(), permit(running()), T0 + 3, error="ValueError").approval
-        case Status.UNKNOWN:
-            return lapse(running(), DEADLINE * 2).approval
-        case Status.REJECTED:
-            return decide(approval(), decision(NO), T0).approval
-        case Status.RESPONDED:
-            return decide(approval(), replace(decision(DecisionKind.RESPOND), message="take the train"), T0).approval
-        case Status.EXPIRED:
-            return expire(approval(), DEADLINE + 1).approval
-        case Status.WITHDRAWN:
-            return withdraw(approval(), T0, by="gate", cause=Cause.CANCELLED, message="gone").approval
+    return IN_STATUS[status]()
 
 
 def test_opening_names_the_action_by_digest_and_never_its_arguments() -> None:
@@ -110,7 +110,7 @@ def test_opening_names_the_action_by_digest_and_never_its_arguments() -> None:
     assert "4111" not in repr(change.events)
 
 
-@pytest.mark.guarantee("G5")
+@guarantee("G5")
 def test_the_irreversible_cannot_have_terms_under_which_silence_lets_it_run() -> None:
     with pytest.raises(ValueError, match="silence must be a denial"):
         terms(silence=Silence.ALLOW)
@@ -148,14 +148,14 @@ def test_a_decision_by_nobody_is_never_taken_and_never_recorded(person: Person, 
         check_open(approval(), decision(person=person), DEADLINE + late)
 
 
-@pytest.mark.guarantee("G1")
-@pytest.mark.guarantee("G5")
+@guarantee("G1")
+@guarantee("G5")
 def test_a_decision_counts_up_to_the_deadline_and_not_a_millisecond_longer() -> None:
     assert check_open(approval(), decision(), DEADLINE) is None
     assert check_open(approval(), decision(), DEADLINE + 1) is not None
 
 
-@pytest.mark.guarantee("G5")
+@guarantee("G5")
 def test_a_late_decision_is_recorded_and_changes_nothing_even_before_any_sweep() -> None:
     change = check_open(approval(), decision(), DEADLINE + 1500)
     assert change is not None
@@ -181,7 +181,7 @@ def test_whatever_is_no_longer_pending_was_already_decided(status: Status) -> No
     assert caught.value.hint
 
 
-@pytest.mark.guarantee("G6")
+@guarantee("G6")
 @pytest.mark.parametrize("name", ["assistant", "researcher", "planner"])
 def test_nobody_approves_their_own_request(name: str) -> None:
     wanted = replace(action(), agents=("assistant", "researcher"), requested_by="planner")
@@ -190,7 +190,7 @@ def test_nobody_approves_their_own_request(name: str) -> None:
     assert "nobody approves their own request" in refusal.message
 
 
-@pytest.mark.guarantee("G6")
+@guarantee("G6")
 def test_only_the_groups_asked_may_decide() -> None:
     refusal = may_decide(approval(given=TWO), Person(id="dan", groups=frozenset({"finance"})))
     assert isinstance(refusal, NotPermitted)
@@ -198,7 +198,7 @@ def test_only_the_groups_asked_may_decide() -> None:
     assert may_decide(approval(given=TWO), TRAVELLERS[0]) is None
 
 
-@pytest.mark.guarantee("G6")
+@guarantee("G6")
 @pytest.mark.parametrize("kind", [DecisionKind.APPROVE, DecisionKind.EDIT])
 def test_the_same_person_does_not_approve_twice(kind: DecisionKind) -> None:
     once = decide(approval(given=TWO), decision(person=TRAVELLERS[0]), T0).approval
@@ -212,7 +212,7 @@ def test_who_approved_may_still_say_no_while_others_are_asked() -> None:
     assert decide(once, decision(NO, TRAVELLERS[0]), T0).approval.status is Status.REJECTED
 
 
-@pytest.mark.guarantee("G2")
+@guarantee("G2")
 @pytest.mark.parametrize("digest", ["", "0" * 64])
 def test_a_decision_about_another_action_is_refused(digest: str) -> None:
     with pytest.raises(DigestMismatch) as caught:
@@ -273,7 +273,7 @@ def test_a_waiting_gate_gets_the_permit_with_the_decision_itself() -> None:
 
 
 @pytest.mark.parametrize("kind", [DecisionKind.REJECT, DecisionKind.RESPOND])
-@pytest.mark.guarantee("G4")
+@guarantee("G4")
 def test_a_no_hands_out_no_permit(kind: DecisionKind) -> None:
     change = decide(approval(), replace(decision(kind), message="x"), T0, holder="gate-7")
     assert change.approval.permit is None
@@ -305,7 +305,7 @@ def test_an_edit_in_a_quorum_starts_the_count_again() -> None:
     assert third.effective == edited
 
 
-@pytest.mark.guarantee("G6")
+@guarantee("G6")
 def test_a_person_in_two_groups_fills_one_seat() -> None:
     both = Person(id="ann", groups=frozenset({"travel", "finance"}))
     asked = approval(given=terms(quorum=(("finance", 1), ("travel", 1))))
@@ -328,8 +328,11 @@ def test_a_person_in_two_groups_gives_way_to_one_who_is_in_one() -> None:
 GROUPS = st.frozensets(st.sampled_from(["a", "b", "c"]), max_size=3)
 
 
-@given(st.lists(GROUPS, max_size=6), st.dictionaries(st.sampled_from(["a", "b", "c"]), st.integers(1, 2), min_size=1))
-@pytest.mark.guarantee("G6")
+@given(
+    st.lists(GROUPS, max_size=6),
+    st.dictionaries(st.sampled_from(["a", "b", "c"]), st.integers(1, 2), min_size=1),
+)
+@guarantee("G6")
 def test_a_quorum_is_met_exactly_when_the_seats_can_be_filled_by_different_people(
     people: list[frozenset[str]], quorum: dict[str, int]
 ) -> None:
@@ -353,7 +356,7 @@ def test_one_person_recorded_twice_still_counts_once() -> None:
 # -- silence ---------------------------------------------------------------------------------
 
 
-@pytest.mark.guarantee("G5")
+@guarantee("G5")
 def test_silence_denies() -> None:
     assert expire(approval(), DEADLINE).events == ()
     change = expire(approval(), DEADLINE + 1)
@@ -380,9 +383,9 @@ def test_only_what_is_pending_expires(status: Status) -> None:
 # -- running once ----------------------------------------------------------------------------
 
 
-@pytest.mark.guarantee("G1")
-@pytest.mark.guarantee("G3")
-@pytest.mark.guarantee("G4")
+@guarantee("G1")
+@guarantee("G3")
+@guarantee("G4")
 @pytest.mark.parametrize("status", sorted(set(Status) - {Status.APPROVED}))
 def test_only_what_is_approved_can_be_claimed(status: Status) -> None:
     with pytest.raises(ClaimRefused) as caught:
@@ -391,34 +394,37 @@ def test_only_what_is_approved_can_be_claimed(status: Status) -> None:
     assert caught.value.approval_id == "ap1"
 
 
-@pytest.mark.guarantee("G2")
+@guarantee("G2")
 def test_a_claim_for_another_digest_is_refused() -> None:
     with pytest.raises(ClaimRefused, match="is not what was approved"):
         claim(approved(), "0" * 64, "gate", T0)
 
 
-@pytest.mark.guarantee("G1")
+@guarantee("G1")
 def test_a_row_that_says_approved_without_decisions_runs_nothing() -> None:
     now = Resolution(status=Status.APPROVED, cause=Cause.DECISION, at=T0)
-    for forged in (evolve(approval(), status=Status.APPROVED), evolve(approval(), status=Status.APPROVED, resolution=now)):
+    for forged in (
+        evolve(approval(), status=Status.APPROVED),
+        evolve(approval(), status=Status.APPROVED, resolution=now),
+    ):
         with pytest.raises(ClaimRefused, match="no decisions stand behind it"):
             claim(forged, action().digest, "gate", T0)
 
 
-@pytest.mark.guarantee("G5")
+@guarantee("G5")
 def test_a_row_that_says_approved_after_silence_denied_it_runs_nothing() -> None:
     with pytest.raises(ClaimRefused):
         claim(evolve(in_status(Status.EXPIRED), status=Status.APPROVED), action().digest, "gate", T0)
 
 
-@pytest.mark.guarantee("G3")
+@guarantee("G3")
 @pytest.mark.parametrize("status", [Status.DONE, Status.FAILED, Status.RUNNING, Status.UNKNOWN])
 def test_a_row_that_was_put_back_to_approved_does_not_run_again(status: Status) -> None:
     with pytest.raises(ClaimRefused):
         claim(evolve(in_status(status), status=Status.APPROVED), action().digest, "gate", T0)
 
 
-@pytest.mark.guarantee("G4")
+@guarantee("G4")
 def test_a_row_that_was_put_from_rejected_to_approved_runs_nothing() -> None:
     with pytest.raises(ClaimRefused):
         claim(evolve(in_status(Status.REJECTED), status=Status.APPROVED), action().digest, "gate", T0)
@@ -473,9 +479,9 @@ def test_a_report_after_the_lease_settles_the_unknown_outcome() -> None:
     assert complete(lost, permit(lost), T0).approval.status is Status.DONE
 
 
-@pytest.mark.guarantee("G3")
+@guarantee("G3")
 @pytest.mark.parametrize("ran", [True, False])
-def test_an_unknown_outcome_is_settled_by_finding_out_and_never_runs_again(ran: bool) -> None:  # noqa: FBT001 - the parameter
+def test_an_unknown_outcome_is_settled_by_finding_out_and_never_runs_again(ran: bool) -> None:
     settled = reconcile(in_status(Status.UNKNOWN), T0, ran=ran, by="ann", via="cli").approval
     assert settled.status is (Status.DONE if ran else Status.FAILED)
     with pytest.raises(ClaimRefused):
@@ -504,8 +510,8 @@ def test_a_stricter_approval_takes_the_place_of_another() -> None:
     assert change.opens.replaces == "ap1"
 
 
-@pytest.mark.guarantee("G3")
-@pytest.mark.guarantee("G4")
+@guarantee("G3")
+@guarantee("G4")
 @pytest.mark.parametrize("status", sorted(FINAL))
 def test_nothing_leads_out_of_a_final_state(status: Status) -> None:
     ended = in_status(status)
@@ -532,4 +538,3 @@ def test_what_became_of_an_approval_is_said_with_who_and_when() -> None:
     assert already(in_status(Status.EXPIRED)).startswith("already denied by silence at ")
     assert already(approval()) == "left pending"
     assert clock_text(0) == "1970-01-01 00:00:00 UTC"
-

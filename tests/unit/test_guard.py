@@ -13,6 +13,7 @@ from sayso.approvals import Approval, Status
 from sayso.errors import ClaimRefused, Denied, Expired, InvalidAction, Rejected, UsageError
 from sayso.stores import Store
 from tests.builders import ANN, BOOKING, LOOKUP, WINDOW, WIPE, soon
+from tests.guarantees import guarantee
 
 LOOSE = Rule(tool="tidy", effect=Effect.READ, outcome=Outcome.ALLOW)
 POLICY = Policy([BOOKING, LOOKUP, WIPE, LOOSE])
@@ -95,7 +96,7 @@ def test_a_call_that_policy_denies_does_not_run(gate: Gate) -> None:
     assert ran == []
 
 
-@pytest.mark.guarantee("G2")
+@guarantee("G2")
 def test_positional_arguments_and_defaults_are_shown_by_name(gate: Gate, inbox: Inbox) -> None:
     @gate.guard
     def book_flight(flight: str, /, price: float, *, seats: int = 1, **extras: str) -> str:
@@ -128,7 +129,7 @@ def test_generators_are_refused_when_they_are_guarded(gate: Gate) -> None:
             gate.guard(function)
 
 
-@pytest.mark.guarantee("G8")
+@guarantee("G8")
 def test_two_arguments_of_one_name_cannot_hide_each_other(gate: Gate) -> None:
     ran: list[object] = []
 
@@ -154,7 +155,7 @@ def test_a_call_that_does_not_fit_is_refused_before_anybody_is_asked(gate: Gate,
     assert inbox.page(status=None).approvals == ()
 
 
-@pytest.mark.guarantee("G2")
+@guarantee("G2")
 def test_a_call_whose_arguments_changed_while_it_waited_does_not_run(gate: Gate, inbox: Inbox) -> None:
     ran: list[object] = []
     flights = ["UA 212"]
@@ -178,7 +179,7 @@ def test_a_call_whose_arguments_changed_while_it_waited_does_not_run(gate: Gate,
     assert "not run" in settled.resolution.message
 
 
-@pytest.mark.guarantee("G2")
+@guarantee("G2")
 def test_an_edited_call_runs_with_the_edited_arguments(gate: Gate, inbox: Inbox) -> None:
     ran: list[tuple[str, float]] = []
 
@@ -212,7 +213,7 @@ def test_an_edit_that_does_not_fit_the_function_does_not_run(
     assert inbox.get(asked.id).status is Status.FAILED
 
 
-@pytest.mark.guarantee("G2")
+@guarantee("G2")
 def test_an_edit_to_another_tool_does_not_run_this_function(gate: Gate, inbox: Inbox) -> None:
     ran: list[str] = []
 
@@ -240,7 +241,7 @@ def test_the_words_of_a_person_are_the_result_and_nothing_runs(gate: Gate, inbox
     assert ran == []
 
 
-@pytest.mark.guarantee("G4")
+@guarantee("G4")
 def test_a_rejection_is_raised_with_its_reason(gate: Gate, inbox: Inbox) -> None:
     @gate.guard
     def book_flight(flight: str) -> str:
@@ -253,7 +254,7 @@ def test_a_rejection_is_raised_with_its_reason(gate: Gate, inbox: Inbox) -> None
     assert "ann rejected `book_flight` with reason: too dear" in str(error)
 
 
-@pytest.mark.guarantee("G5")
+@guarantee("G5")
 def test_silence_is_raised_as_a_denial(gate: Gate, inbox: Inbox, clock: ManualClock) -> None:
     @gate.guard
     def book_flight(flight: str) -> str:
@@ -267,8 +268,10 @@ def test_silence_is_raised_as_a_denial(gate: Gate, inbox: Inbox, clock: ManualCl
     assert isinstance(call.end().error, Expired)
 
 
-@pytest.mark.guarantee("G11")
-def test_what_a_tool_raises_passes_and_is_recorded_by_its_kind_only(gate: Gate, inbox: Inbox, store: Store) -> None:
+@guarantee("G11")
+def test_what_a_tool_raises_passes_and_is_recorded_by_its_kind_only(
+    gate: Gate, inbox: Inbox, store: Store
+) -> None:
     @gate.guard
     def book_flight(card: str) -> None:
         raise LookupError(card)
@@ -301,7 +304,7 @@ def test_a_coroutine_function_is_guarded_alike(store: Store, inbox: Inbox) -> No
     async def agent() -> None:
         assert await search_flights("LIS") == "LIS"
         calls = [asyncio.ensure_future(book_flight(name)) for name in ("one", "two", "three", "bad")]
-        while len(inbox.page().approvals) < len(calls):
+        while len(inbox.page().approvals) < len(calls):  # noqa: ASYNC110 - the store is what is waited for
             await asyncio.sleep(0)
         by_flight = {asked.action.args["flight"]: asked for asked in inbox.page().approvals}
         inbox.approve(by_flight["one"], ANN)
@@ -325,21 +328,28 @@ def test_who_is_calling_is_part_of_the_action(gate: Gate, inbox: Inbox) -> None:
     def book_flight(flight: str) -> None: ...
 
     def call() -> None:
-        with acting(thread="trip", agents=("assistant",), requested_by="planner", origins={"flight": Origin.WEB}):
+        with acting(  # noqa: SIM117 - what is kept from the outer one is the point
+            thread="trip", agents=("assistant",), requested_by="planner", origins={"flight": Origin.WEB}
+        ):
             with acting(call_id="c1", confidence=0.9) as caller:
                 assert caller.thread == "trip"
                 book_flight("UA 212")
 
     running = Running(call)
     asked = waiting(inbox).action
-    assert (asked.thread, asked.agents, asked.requested_by, asked.call_id) == ("trip", ("assistant",), "planner", "c1")
+    assert (asked.thread, asked.agents, asked.requested_by, asked.call_id) == (
+        "trip",
+        ("assistant",),
+        "planner",
+        "c1",
+    )
     assert asked.confidence == 0.9
     assert asked.origins == {"flight": "web"}
     inbox.reject(inbox.page().approvals[0], ANN)
     running.end()
 
 
-@pytest.mark.guarantee("G3")
+@guarantee("G3")
 def test_the_same_call_id_runs_once_however_often_it_is_made(gate: Gate, inbox: Inbox) -> None:
     ran: list[str] = []
 

@@ -27,7 +27,22 @@ from sayso.errors import (
 )
 from sayso.stores import Alter, Open, Store
 from sayso.worker import run_once
-from tests.builders import ANN, BEN, BOOKING, LOOKUP, POLICY, WINDOW, WIPE, action, approval, asking, opened, soon, terms
+from tests.builders import (
+    ANN,
+    BEN,
+    BOOKING,
+    LOOKUP,
+    POLICY,
+    WINDOW,
+    WIPE,
+    action,
+    approval,
+    asking,
+    opened,
+    soon,
+    terms,
+)
+from tests.guarantees import guarantee
 
 SECRET = "JBSWY3DPEHPK3PXPJBSWY3DPEHPK3PXP"
 CODE = terms(proof=ProofRule(kind=ProofKind.CODE))
@@ -111,7 +126,12 @@ def test_of_several_things_wrong_the_first_in_order_is_named(
     proof = ProofRule(kind=ProofKind.TYPE, template="{price}") if "proof" in wrong else ProofRule()
     asked = opened(store, given=terms(decisions=kinds, proof=proof))[0]
     if "decided" in wrong and "late" not in wrong:
-        store.write(Alter(approval_id=asked.id, step=lambda a, now: decide(a, Decision(kind=DecisionKind.REJECT, person=BEN, digest=""), now)))
+        store.write(
+            Alter(
+                approval_id=asked.id,
+                step=lambda a, now: decide(a, Decision(kind=DecisionKind.REJECT, person=BEN, digest=""), now),
+            )
+        )
     if "late" in wrong:
         clock.advance(WINDOW + 1)
     before = store.get(asked.id)
@@ -136,7 +156,7 @@ def test_a_decision_for_an_approval_nobody_opened_is_refused(inbox: Inbox) -> No
         inbox.decide("apnone", Answer(kind=DecisionKind.APPROVE, person=ANN, digest="x"))
 
 
-@pytest.mark.guarantee("G3")
+@guarantee("G3")
 def test_the_second_of_two_people_learns_who_decided_and_when(store: Store, inbox: Inbox) -> None:
     asked = opened(store)[0]
     inbox.approve(asked, ANN)
@@ -144,8 +164,8 @@ def test_the_second_of_two_people_learns_who_decided_and_when(store: Store, inbo
         inbox.reject(asked, BEN)
 
 
-@pytest.mark.guarantee("G1")
-@pytest.mark.guarantee("G5")
+@guarantee("G1")
+@guarantee("G5")
 def test_a_late_decision_is_refused_and_recorded_though_no_sweep_has_run(
     store: Store, inbox: Inbox, clock: ManualClock
 ) -> None:
@@ -159,11 +179,17 @@ def test_a_late_decision_is_refused_and_recorded_though_no_sweep_has_run(
     assert [entry.kind for entry in inbox.history(asked.id)] == ["opened", "expired", "late", "late"]
 
 
-@pytest.mark.guarantee("G6")
+@guarantee("G6")
 @pytest.mark.parametrize("kind", list(DecisionKind))
 def test_who_asked_decides_nothing(store: Store, inbox: Inbox, kind: DecisionKind) -> None:
     asked = opened(store)[0]
-    own = Answer(kind=kind, person=Person(id="assistant"), digest=asked.action.digest, message="x", args=asked.action.args)
+    own = Answer(
+        kind=kind,
+        person=Person(id="assistant"),
+        digest=asked.action.digest,
+        message="x",
+        args=asked.action.args,
+    )
     with pytest.raises(NotPermitted, match="nobody approves their own request"):
         inbox.decide(asked.id, own)
     with pytest.raises(NotPermitted):
@@ -171,7 +197,7 @@ def test_who_asked_decides_nothing(store: Store, inbox: Inbox, kind: DecisionKin
     assert unchanged(store, asked)
 
 
-@pytest.mark.guarantee("G8")
+@guarantee("G8")
 def test_what_was_shown_must_be_what_is_stored(store: Store, inbox: Inbox) -> None:
     asked = opened(store)[0]
     card = inbox.show(asked.id)
@@ -188,7 +214,7 @@ def test_what_was_shown_must_be_what_is_stored(store: Store, inbox: Inbox) -> No
 LONG = {"text": "x" * 5000, "price": 1}
 
 
-@pytest.mark.guarantee("G8")
+@guarantee("G8")
 def test_parts_that_were_not_opened_keep_an_action_from_being_approved(store: Store, inbox: Inbox) -> None:
     asked = store.write(Open(approval=approval(action(args=LONG)))).approval
     card = inbox.show(asked.id)
@@ -264,7 +290,7 @@ def test_a_code_for_what_was_edited_since_is_worthless(store: Store) -> None:
         inbox.challenge(card, people[1])
 
 
-@pytest.mark.guarantee("G8")
+@guarantee("G8")
 def test_a_proof_without_having_seen_anything_is_refused(store: Store, inbox: Inbox) -> None:
     for given, typed in ((TYPE, "1847.5"), (DIGITS, TOTP(SECRET).generate_otp(store.clock.now() // 30_000))):
         asked = opened(store, given=given, thread=str(given.proof.kind))[0]
@@ -280,8 +306,10 @@ def test_a_fact_that_is_typed_must_be_this_actions_own(store: Store, inbox: Inbo
     assert inbox.approve(card, ANN, proof="1,847.50").decisions[0].proof is ProofKind.TYPE
 
 
-@pytest.mark.guarantee("G3")
-def test_authenticator_digits_work_once_across_approvals(store: Store, inbox: Inbox, clock: ManualClock) -> None:
+@guarantee("G3")
+def test_authenticator_digits_work_once_across_approvals(
+    store: Store, inbox: Inbox, clock: ManualClock
+) -> None:
     first, second = opened(store, 2, given=DIGITS)
     digits = TOTP(SECRET).generate_otp(clock.now() // 30_000)
     inbox.approve(inbox.show(first.id), ANN, proof=digits)
@@ -323,7 +351,7 @@ def test_who_approved_can_still_reject_before_the_quorum_is_met(store: Store, in
     assert inbox.reject(asked, ann, "on second thought").status is Status.REJECTED
 
 
-@pytest.mark.guarantee("G2")
+@guarantee("G2")
 def test_an_edit_in_a_quorum_makes_every_earlier_approval_void(store: Store, inbox: Inbox) -> None:
     asked = opened(store, given=terms(quorum=(("travel", 2),)))[0]
     ann, ben = (Person(id=name, groups=frozenset({"travel"})) for name in ("ann", "ben"))
@@ -350,7 +378,12 @@ EDITS = Policy(
         WIPE,
         Rule(tool="book_hotel", effect=Effect.IRREVERSIBLE, confirm=ProofRule(kind=ProofKind.CODE)),
         Rule(tool="book_train", effect=Effect.REVERSIBLE, args_schema=SCHEMA),
-        Rule(tool="book_flight", effect=Effect.IRREVERSIBLE, outcome=Outcome.DENY, when=lambda call: call["args"]["price"] > 9000),
+        Rule(
+            tool="book_flight",
+            effect=Effect.IRREVERSIBLE,
+            outcome=Outcome.DENY,
+            when=lambda call: call["args"]["price"] > 9000,
+        ),
     ]
 )
 
@@ -393,7 +426,7 @@ def test_an_edit_to_another_tool_must_fit_that_tool(store: Store, editor: Inbox)
 
 
 @pytest.mark.parametrize(("tool", "price"), [("drop_table", 1), ("", 9001)])
-@pytest.mark.guarantee("G4")
+@guarantee("G4")
 def test_an_edit_that_policy_denies_is_refused(store: Store, editor: Inbox, tool: str, price: int) -> None:
     asked = opened(store)[0]
     with pytest.raises(InvalidEdit, match="policy denies the edited action"):
@@ -439,7 +472,7 @@ def test_an_edit_to_something_looser_counts_at_once(store: Store, editor: Inbox)
     assert edited.terms == asked.terms
 
 
-@pytest.mark.guarantee("G2")
+@guarantee("G2")
 def test_an_edit_of_what_was_edited_meanwhile_is_refused(store: Store, editor: Inbox) -> None:
     asked = opened(store, given=terms(quorum=(("travel", 2),)))[0]
     ann, ben = (Person(id=name, groups=frozenset({"travel"})) for name in ("ann", "ben"))
@@ -479,7 +512,7 @@ def test_an_unknown_outcome_is_settled_by_a_person_who_did_not_ask(
 # -- G8 and G11 ------------------------------------------------------------------------------
 
 
-@pytest.mark.guarantee("G11")
+@guarantee("G11")
 def test_no_argument_or_word_in_clear_reaches_the_audit(store: Store, inbox: Inbox) -> None:
     secret = "hunter2-hunter2"
     calls: list[Callable[[Approval], Approval]] = [
@@ -494,7 +527,7 @@ def test_no_argument_or_word_in_clear_reaches_the_audit(store: Store, inbox: Inb
     assert all(secret not in entry.body for entry in store.entries())
 
 
-@pytest.mark.guarantee("G8")
+@guarantee("G8")
 def test_a_card_of_an_approval_that_was_decided_meanwhile_decides_nothing(store: Store, inbox: Inbox) -> None:
     asked = opened(store)[0]
     card = inbox.show(asked.id)
@@ -503,7 +536,9 @@ def test_a_card_of_an_approval_that_was_decided_meanwhile_decides_nothing(store:
         inbox.approve(card, ANN)
 
 
-def test_a_waiting_agent_in_this_process_gets_its_permit_with_the_decision(store: Store, inbox: Inbox) -> None:
+def test_a_waiting_agent_in_this_process_gets_its_permit_with_the_decision(
+    store: Store, inbox: Inbox
+) -> None:
     gate = Gate(store=store, policy=POLICY, name="gate")
     with asking(gate, action(), inbox) as (asked, outcomes):
         soon(lambda: inbox.get(asked.id))

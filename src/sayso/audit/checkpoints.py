@@ -7,8 +7,10 @@ where that matters (`SAYSO_AUDIT_KEY`).
 """
 
 import os
-from collections.abc import Iterable
+from collections.abc import Generator, Iterable
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
+from fcntl import LOCK_EX, flock
 from hashlib import sha256
 from pathlib import Path
 from typing import cast
@@ -110,7 +112,9 @@ class CheckpointFile:
         if not self.path.exists():
             return []
         found: list[Checkpoint] = []
-        for number, line in enumerate(self.path.read_bytes().splitlines(), start=1):
+        whole = self.path.read_bytes()
+        # A line without an end was cut off by a crash; the next one takes its place.
+        for number, line in enumerate(whole[: whole.rfind(b"\n") + 1].splitlines(), start=1):
             try:
                 found.append(Checkpoint(**cast("dict[str, str]", orjson.loads(line))))  # pyright: ignore[reportArgumentType] - checked by its signature
             except (ValueError, TypeError) as error:
@@ -120,9 +124,17 @@ class CheckpointFile:
                 ) from error
         return found
 
+    @contextmanager
+    def held(self) -> Generator[None]:
+        """Keep every other process from adding a checkpoint meanwhile."""
+        with self.path.open("ab") as file:
+            flock(file, LOCK_EX)
+            yield
+
     def append(self, checkpoint: Checkpoint) -> None:
         """Write one checkpoint and wait until it is on disk."""
         with self.path.open("ab") as file:
+            file.truncate(self.path.read_bytes().rfind(b"\n") + 1)
             file.write(_dump(checkpoint) + b"\n")
             file.flush()
             os.fsync(file.fileno())
@@ -160,9 +172,15 @@ def _write_new_key(path: Path) -> None:
     pem = Ed25519PrivateKey.generate().private_bytes(
         serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
     )
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    with os.fdopen(descriptor, "wb") as file:
-        file.write(pem)
+    fresh = path.with_name(f"{path.name}.{os.getpid()}")
+    descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(pem)
+        with suppress(FileExistsError):  # another process was faster, and its key counts
+            os.link(fresh, path)
+    finally:
+        fresh.unlink()
 
 
 def _dump(checkpoint: Checkpoint) -> bytes:

@@ -28,6 +28,7 @@ from sayso.approvals import (
 from sayso.errors import StoreDamaged
 from sayso.stores.codec import Row, read_approval, read_terms, write_body, write_state, write_terms
 from tests.builders import T0, approval
+from tests.guarantees import guarantee
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=8)
 NAME = TEXT.filter(bool)
@@ -118,7 +119,7 @@ def row(of: Approval) -> Row:
 
 
 @given(APPROVALS)
-@pytest.mark.guarantee("G8")
+@guarantee("G8")
 def test_an_approval_reads_back_as_it_was_written(stored: Approval) -> None:
     read = read_approval(row(stored), read_terms(write_terms(stored.terms)))
     assert read == stored
@@ -143,13 +144,17 @@ def test_terms_are_the_same_text_exactly_when_they_are_equal(one: Terms, other: 
         ("body", "{", "["),
         ("status", "pending", "sleeping"),
         ("state", "", "{"),
-        ("state", "", '{"decisions":[{"kind":"maybe","by":"a","via":"b","digest":"","at":0,"proof":"click"}]}'),
+        (
+            "state",
+            "",
+            '{"decisions":[{"kind":"maybe","by":"a","via":"b","digest":"","at":0,"proof":"click"}]}',
+        ),
         ("state", "", '{"permit":[1]}'),
         ("state", "", '{"resolution":["approved"]}'),
         ("state", "", "[]"),
     ],
 )
-@pytest.mark.guarantee("G2")
+@guarantee("G2")
 def test_a_changed_row_is_called_damaged_by_its_name(part: str, before: str, after: str) -> None:
     good = row(replace(approval(), seq=1))
     text = getattr(good, part).replace(before, after, 1) if before else after
@@ -159,7 +164,7 @@ def test_a_changed_row_is_called_damaged_by_its_name(part: str, before: str, aft
     assert caught.value.hint
 
 
-@pytest.mark.guarantee("G2")
+@guarantee("G2")
 def test_a_changed_edit_is_called_damaged() -> None:
     edited = replace(approval(), seq=1, edited=replace(approval().action, args={"price": 310.5}))
     good = row(edited)
@@ -185,7 +190,7 @@ def test_terms_that_cannot_be_read_are_called_damaged(text: str) -> None:
         read_terms(text)
 
 
-@pytest.mark.guarantee("G5")
+@guarantee("G5")
 def test_terms_that_were_changed_to_let_silence_pass_are_called_damaged() -> None:
     with pytest.raises(StoreDamaged, match="silence"):
         read_terms(write_terms(approval().terms).replace('"silence":"deny"', '"silence":"allow"'))
