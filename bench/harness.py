@@ -35,6 +35,9 @@ STEADY = 1.8
 FEWEST = 5
 """How many rounds must be left after the unsteady ones are taken out."""
 
+PROBES, PAUSE = 10, 2.0
+"""How often a round looks for a quiet disk, and how long it waits in between, in seconds."""
+
 WALL = time.perf_counter_ns
 CPU = time.process_time_ns
 
@@ -104,11 +107,15 @@ class Band:
 def interleave(contenders: Sequence[Contender], rounds: int, rng: Random, band: Band) -> Outcome:
     """Measure every contender once per round, in an order drawn afresh for each round.
 
-    A contender that cannot run is left out with its reason; the others go on.
+    A contender that cannot run is left out with its reason; the others go on. A round waits a
+    while for a raw commit within its band, so that a disk busy for a moment spoils no run.
     """
+    raw = next((contender for contender in contenders if contender.name == RAW), None)
     figures: dict[str, list[float]] = {contender.name: [] for contender in contenders}
     missing: dict[str, str] = {}
     for _ in range(rounds):
+        if raw:
+            _await_quiet(raw, band)
         order = [contender for contender in contenders if contender.name not in missing]
         rng.shuffle(order)
         for contender in order:
@@ -119,6 +126,13 @@ def interleave(contenders: Sequence[Contender], rounds: int, rng: Random, band: 
                 missing[contender.name] = str(reason)
     kept = {name: tuple(found) for name, found in figures.items() if name not in missing}
     return judge_steadiness(Outcome(series=kept, missing=missing), band)
+
+
+def _await_quiet(raw: Contender, band: Band) -> None:
+    for _ in range(PROBES):
+        if band.low <= raw.measure() <= band.high:
+            return
+        time.sleep(PAUSE)
 
 
 def judge_steadiness(outcome: Outcome, band: Band) -> Outcome:

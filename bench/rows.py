@@ -28,6 +28,7 @@ def judge(scale: Scale, _: ExitStack) -> Row:
 
     sizes = (2, 20, 200)
     contenders = [
+        _raw(scale),
         *(
             cpu(f"{SAYSO}, {rules} rules", partial(subject.memory, _judge, subject.policy(rules)))
             for rules in sizes
@@ -175,6 +176,7 @@ def due(scale: Scale, kept: ExitStack) -> Row:
     floor = Kept(kept, partial(filled.floor, scale.folder, size))
     holdpoint = Kept(kept, partial(filled.holdpoint, scale.folder, size))
     contenders = [
+        _raw(scale),
         Contender(name=SAYSO, measure=doors.timed(lambda opened: opened.sweep, count)),
         Contender(name=FLOOR, measure=floor.timed(lambda opened: lambda: opened.due(1), count)),
         Contender(name=HOLDPOINT, measure=holdpoint.timed(lambda opened: opened.expire, min(count, 12))),

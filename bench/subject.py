@@ -279,8 +279,9 @@ async def waiters(folder: Path, count: int, resident: Callable[[], int]) -> dict
         after = resident()
         marks.clear()
         saved = _reject_all(store, count)
+        told = sum(marks)
         await asyncio.gather(*tasks)
-        woken = time.perf_counter() - saved + sum(marks)
+        woken = time.perf_counter() - saved + told
         store.close()
     return {"bytes": (after - before) / count, "wake": woken}
 
