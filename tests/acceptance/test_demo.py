@@ -18,6 +18,7 @@ import pytest
 
 from sayso import Status, open_store
 from sayso.audit import CheckpointFile, verify
+from tests.guarantees import guarantee
 
 ENOUGH = 30
 """How many seconds anything here may take."""
@@ -79,6 +80,7 @@ def opened(tmp_path: Path) -> Iterator[Terminal]:
     terminal.child.close(force=True)
 
 
+@guarantee("G2")
 def test_the_right_code_books_exactly_what_was_shown(opened: Terminal, tmp_path: Path) -> None:
     opened.type(opened.code())
     code, _ = opened.finish()
@@ -170,22 +172,8 @@ def test_ctrl_c_withdraws_the_request_and_leaves_with_130(
 def test_a_decision_from_another_terminal_ends_the_prompt(opened: Terminal, tmp_path: Path) -> None:
     approval_id = opened.until(r"sayso approve (ap\w+)")[1]
     opened.code()
-    words = [
-        "reject",
-        approval_id,
-        "--reason",
-        "book nothing",
-        "--config",
-        str(kept(tmp_path) / "sayso.toml"),
-    ]
-    done = subprocess.run(
-        [sys.executable, "-m", "sayso", *words],
-        env=_environment(tmp_path),
-        capture_output=True,
-        text=True,
-        timeout=ENOUGH,
-        check=False,
-    )
+    config = kept(tmp_path) / "sayso.toml"
+    done = piped(tmp_path, "", "reject", approval_id, "--reason", "book nothing", "--config", str(config))
     assert done.returncode == 0, done.stderr
     code, output = opened.finish()
     assert code == 0
@@ -194,6 +182,7 @@ def test_a_decision_from_another_terminal_ends_the_prompt(opened: Terminal, tmp_
     assert kinds(tmp_path)[-1] == "rejected"
 
 
+@guarantee("G5")
 def test_silence_is_denied_and_an_answer_one_second_late_changes_nothing(tmp_path: Path) -> None:
     terminal = Terminal(tmp_path, "--silent")
     terminal.until("s left")
@@ -204,15 +193,16 @@ def test_silence_is_denied_and_an_answer_one_second_late_changes_nothing(tmp_pat
     assert statuses(tmp_path) == [Status.EXPIRED]
     assert kinds(tmp_path) == ["allowed", "opened", "code_issued", "expired", "late"]
     moments = dict(zip(kinds(tmp_path), times(tmp_path), strict=True))
-    assert moments["expired"] - moments["opened"] >= 3000
-    assert moments["late"] - moments["opened"] >= 4000
+    assert moments["expired"] > deadline(tmp_path)
+    assert moments["late"] >= deadline(tmp_path) + 1000
 
 
+@guarantee("G1")
 @pytest.mark.parametrize("options", [(), ("--silent",)])
 def test_without_anybody_at_the_keyboard_the_window_closes_and_nothing_is_booked(
     tmp_path: Path, options: tuple[str, ...]
 ) -> None:
-    done = piped(tmp_path, "", *options)
+    done = piped(tmp_path, "", "demo", *options)
     assert done.returncode == 0, done.stderr
     assert "\x1b" not in done.stdout
     assert not any(line.endswith(" ") for line in done.stdout.splitlines() if line != "> ")
@@ -221,7 +211,7 @@ def test_without_anybody_at_the_keyboard_the_window_closes_and_nothing_is_booked
 
 
 def test_piped_lines_decide(tmp_path: Path) -> None:
-    done = piped(tmp_path, "r\nbook nothing at all\n")
+    done = piped(tmp_path, "r\nbook nothing at all\n", "demo")
     assert done.returncode == 0, done.stderr
     assert "book nothing at all" in done.stdout
     assert bookings(tmp_path) == []
@@ -231,7 +221,7 @@ def test_piped_lines_decide(tmp_path: Path) -> None:
 def test_the_store_can_be_named_and_used_again(tmp_path: Path) -> None:
     store = tmp_path / "mine.db"
     for _ in range(2):
-        assert piped(tmp_path, "r\nbook nothing\n", "--store", str(store)).returncode == 0
+        assert piped(tmp_path, "r\nbook nothing\n", "demo", "--store", str(store)).returncode == 0
     with closing(open_store(store)) as opened:
         assert [each.status for each in opened.page(None).approvals] == [Status.REJECTED] * 2
 
@@ -242,10 +232,10 @@ def _environment(folder: Path) -> dict[str, str]:
     return kept | {"TMPDIR": str(folder)}
 
 
-def piped(folder: Path, typed: str, *options: str) -> "subprocess.CompletedProcess[str]":
-    """Run the demo without a terminal."""
-    return subprocess.run(
-        [sys.executable, "-m", "sayso", "demo", *options],
+def piped(folder: Path, typed: str, *words: str) -> "subprocess.CompletedProcess[str]":
+    """Run `sayso` without a terminal."""
+    return subprocess.run(  # noqa: S603 - our own program
+        [sys.executable, "-m", "sayso", *words],
         env=_environment(folder),
         input=typed,
         capture_output=True,
@@ -284,6 +274,12 @@ def times(folder: Path) -> list[int]:
     """Return when each audit entry was written, in milliseconds since the epoch."""
     with closing(open_store(kept(folder) / "sayso.db")) as store:
         return [entry.at for entry in store.entries()]
+
+
+def deadline(folder: Path) -> int:
+    """Return the deadline of the one approval, in milliseconds since the epoch."""
+    with closing(open_store(kept(folder) / "sayso.db")) as store:
+        return store.page(None).approvals[0].deadline
 
 
 def statuses(folder: Path) -> list[Status]:
