@@ -102,12 +102,16 @@ def _fields(record: ast.ClassDef) -> Iterator[str]:
                 each.arg == "init" for each in keywords
             ):
                 pass
-            case ast.AnnAssign(target=ast.Name(id=name), annotation=kind) if "ClassVar" not in ast.unparse(
-                kind
-            ):
+            case ast.AnnAssign(target=ast.Name(id="_"), annotation=ast.Name(id="KW_ONLY")):
+                pass
+            case ast.AnnAssign(target=ast.Name(id=name), annotation=kind) if not _is_of_class(kind):
                 yield name
             case _:
                 pass
+
+
+def _is_of_class(annotation: ast.expr) -> bool:
+    return "ClassVar" in ast.unparse(annotation)
 
 
 def _undescribed(module: Module, exported: frozenset[str]) -> Iterator[str]:
