@@ -37,6 +37,10 @@ ID_DIGITS = 20
 class Place(Protocol):
     """A place among the waiting agents."""
 
+    def wake_after(self, deadline: Millis) -> None:
+        """Wake after this deadline instead, in milliseconds since the epoch."""
+        ...
+
     def drop(self) -> None:
         """Give the place up."""
         ...
@@ -298,6 +302,7 @@ class Settling:
         else:
             approval = yield from _read(approval_id)
         while approval.status is Status.PENDING:
+            place.wake_after(approval.deadline)  # an earlier run may have opened it, with a deadline of its own
             woken = yield Await(place)
             if isinstance(woken, Approval):
                 approval = woken

@@ -54,12 +54,20 @@ class Waiting:
         """Register an agent until it is woken or removed."""
         with self._moved:
             self._waiters.setdefault(approval_id, []).append(waiter)
-            heapq.heappush(self._heap, (deadline, next(self._count), approval_id))
-            if self._thread is None or not self._thread.is_alive():
-                self._thread = threading.Thread(target=self._serve, name="sayso-deadlines", daemon=True)
-                self._thread.start()
-            elif self._heap[0][2] == approval_id:
-                self._moved.notify()
+            self._push(approval_id, deadline)
+
+    def wake_after(self, approval_id: str, deadline: Millis) -> None:
+        """Wake whoever waits for this approval after another deadline than they came with."""
+        with self._moved:
+            self._push(approval_id, deadline)
+
+    def _push(self, approval_id: str, deadline: Millis) -> None:
+        heapq.heappush(self._heap, (deadline, next(self._count), approval_id))
+        if self._thread is None or not self._thread.is_alive():
+            self._thread = threading.Thread(target=self._serve, name="sayso-deadlines", daemon=True)
+            self._thread.start()
+        elif self._heap[0][2] == approval_id:
+            self._moved.notify()
 
     def remove(self, approval_id: str, waiter: Waiter) -> None:
         """Forget an agent that no longer waits."""
@@ -151,13 +159,20 @@ class Ticket(Generic[W]):
         waiter: Who waits.
     """
 
-    __slots__ = ("_approval_id", "_waiting", "waiter")
+    __slots__ = ("_approval_id", "_deadline", "_waiting", "waiter")
 
     def __init__(self, waiting: Waiting, approval_id: str, deadline: Millis, waiter: W) -> None:
         self._waiting = waiting
         self._approval_id = approval_id
+        self._deadline = deadline
         self.waiter = waiter
         waiting.add(approval_id, deadline, waiter)
+
+    def wake_after(self, deadline: Millis) -> None:
+        """Wake after this deadline instead."""
+        if deadline != self._deadline:
+            self._deadline = deadline
+            self._waiting.wake_after(self._approval_id, deadline)
 
     def drop(self) -> None:
         """Give the place up."""
