@@ -13,6 +13,9 @@ from rich.table import Table
 from bench.harness import Outcome
 from bench.table import Line, Result, Target, Unit
 
+UNSTEADY = 3
+"""How many times the smallest ratio the largest may be before a line is called unsteady."""
+
 _SCALES = ((1e-3, 1e6, "us"), (1.0, 1e3, "ms"))
 
 
@@ -66,6 +69,10 @@ def remarks(results: Sequence[Result]) -> Iterator[str]:
             yield f"{result.key}: rejected, measure it again: {result.outcome.rejected}"
         if result.outcome.dropped:
             yield f"{result.key}: {result.outcome.dropped} rounds left out, their raw commit strayed"
+        for line in result.row.lines:
+            ratio = result.outcome.ratio(line.subject, line.floor)
+            if ratio and ratio[2] > UNSTEADY * ratio[1]:
+                yield f"{result.key}: `{line.work}` is unsteady; measure it where nothing else runs"
 
 
 def machine() -> str:
