@@ -301,6 +301,31 @@ def test_an_event_loop_that_is_gone_takes_no_write_of_others_with_it(store: Stor
     soon(lambda: store.get(first.id).status is Status.APPROVED)
 
 
+def test_writes_of_an_event_loop_are_not_forgotten_while_others_use_the_store(store: Store) -> None:
+    made = opened(store, 150)
+    notices = store.notices()
+    over = Signal()
+
+    def use() -> None:
+        while not over.is_set():
+            store.delivered(notices[0])
+            store.page(limit=3)
+            store.counts()
+
+    async def decide_all() -> None:
+        for each in made:
+            await asyncio.wait_for(send(store, deciding(each.id)), 5)
+
+    other = threading.Thread(target=use, daemon=True)
+    other.start()
+    try:
+        asyncio.run(decide_all())
+    finally:
+        over.set()
+        other.join(10)
+    assert store.counts() == {Status.APPROVED: 150}
+
+
 # -- notes -----------------------------------------------------------------------------------
 
 

@@ -11,7 +11,8 @@ thread, and only where the disk is slow enough to be worth the hop.
 
 import threading
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
 from functools import partial
 from time import perf_counter
 from typing import Generic, Protocol, TypeVar
@@ -135,6 +136,15 @@ class GroupWriter(Generic[Work, Result]):
             self._lead_soon(loop)
         if self._closed:
             self._drain()
+
+    @contextmanager
+    def exclusive(self) -> Generator[None]:
+        """Hold the lock for something else, and wake whoever was refused it meanwhile."""
+        try:
+            with self.lock:
+                yield
+        finally:
+            self._pass_on()
 
     def close(self) -> None:
         """Finish what is queued and stop the writer thread."""
