@@ -23,6 +23,7 @@ E = TypeVar("E", bound=StrEnum)
 _UNITS: Mapping[str, int] = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
 _DURATION = re.compile(r"([1-9][0-9]{0,6})([smhd])")
 _TYPED = re.compile(r"type:\s*(?:\"([^\"]+)\"|'([^']+)'|([^\"'\s].*))")
+_TEMPLATE = re.compile(r"(?:[^{}]|\{[A-Za-z_][A-Za-z0-9_]*(?:\.[A-Za-z0-9_]+|\[[0-9]+\])*\})+")
 _COST_KEYS = ("amount", "currency", "over")
 
 
@@ -122,7 +123,7 @@ class Reader:
         """Read `click`, `code`, `totp` or `type:"{argument}"`."""
         if isinstance(tree.value, str) and (typed := _TYPED.fullmatch(tree.value)):
             template = next(each for each in typed.groups() if each)
-            if re.fullmatch(r"(?:[^{}]|\{[A-Za-z_][A-Za-z0-9_.]*\})+", template):
+            if _TEMPLATE.fullmatch(template):
                 return ProofRule(kind=ProofKind.TYPE, template=template)
             self.report(tree, '`confirm` has a `{` that names no argument; write type:"{price}"')
             return None

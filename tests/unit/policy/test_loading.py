@@ -287,3 +287,14 @@ def test_no_text_makes_loading_fail_with_anything_but_a_policy_error(text: str) 
 def test_no_entry_makes_loading_fail_with_anything_but_a_policy_error(entry: dict[str, str]) -> None:
     with suppress(PolicyError):
         assert Policy.from_text(f"tools: {{x: {json.dumps(entry)}}}").judge(call("x")).outcome is not None
+
+
+@pytest.mark.parametrize("place", ["amount", "customer.name", "items[0].price", "rows[2][1]"])
+def test_a_phrase_to_type_can_name_any_value_that_a_person_could_be_shown(place: str) -> None:
+    policy = Policy.from_text(f"tools:\n  pay:\n    confirm: 'type:\"{{{place}}}\"'\n")
+    assert policy.rules[0].confirm == ProofRule(kind=ProofKind.TYPE, template=f"{{{place}}}")
+
+
+@pytest.mark.parametrize("place", ["", "0", "a.", "a..b", "a[b]", "a[0", "a b"])
+def test_a_phrase_that_names_a_value_in_no_readable_way_is_refused(place: str) -> None:
+    assert "names no argument" in mistakes(f"tools:\n  pay:\n    confirm: 'type:\"{{{place}}}\"'\n")[0]
