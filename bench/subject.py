@@ -9,7 +9,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Mapp
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from threading import Event as Signal
-from threading import Thread
+from threading import Thread, get_ident
 
 from bench.harness import WALL, Step
 from bench.work import FREE_TOOL, TOOL, fresh_path, request
@@ -268,10 +268,10 @@ async def waiters(folder: Path, count: int, resident: Callable[[], int]) -> dict
     """
     with fresh_path(folder, "waiters") as path:
         store = open_store(path)
-        marks: list[float] = []
-        store.subscribe(lambda _: marks.append(-time.perf_counter()))
+        here, marks = get_ident(), list[float]()
+        store.subscribe(lambda _: marks.append(-time.perf_counter()) if get_ident() == here else None)
         gate = AsyncGate(store=store, policy=policy())
-        store.subscribe(lambda _: marks.append(time.perf_counter()))
+        store.subscribe(lambda _: marks.append(time.perf_counter()) if get_ident() == here else None)
         await _wait_a_little(gate)
         before = resident()
         tasks = [asyncio.create_task(gate.ask(action(number))) for number in range(count)]
