@@ -90,9 +90,36 @@ class Action:
                 f"`args` must be an object with named arguments, got {type(self.args).__name__}",
                 hint="pass the arguments by name",
             )
-        object.__setattr__(self, "args", _own(self.args))
+        object.__setattr__(self, "args", orjson.loads(orjson.dumps(self.args)))
         object.__setattr__(self, "canonical_args", args)
         object.__setattr__(self, "digest", digest_of(self.tool, args, self.thread, self.agents))
+
+    @classmethod
+    def stored(cls, canonical_args: bytes, digest: str, fields: Mapping[str, object]) -> "Action":
+        """Return an action that was built before, as a store kept it.
+
+        What was checked then is not checked again; the digest over the stored bytes shows that
+        they are the same.
+
+        Args:
+            canonical_args: The canonical arguments.
+            digest: The digest it had, in hexadecimal.
+            fields: Every other field by name.
+
+        Raises:
+            ValueError: The bytes do not have that digest.
+        """
+        action = object.__new__(cls)
+        put = object.__setattr__
+        for name, value in fields.items():
+            put(action, name, value)
+        found = digest_of(action.tool, canonical_args, action.thread, action.agents)
+        if found != digest:
+            raise ValueError(f"the digest of the action is {found[:12]}, and {digest[:12]} was stored")
+        put(action, "args", orjson.loads(canonical_args))
+        put(action, "canonical_args", canonical_args)
+        put(action, "digest", digest)
+        return action
 
     @classmethod
     def from_json(cls, text: str | bytes, *, tool: str, thread: str, call_id: str = "") -> "Action":
@@ -175,6 +202,11 @@ _EXACT_LOW, _EXACT_HIGH = 1e-3, 1e15
 _EXPONENT_FROM = 1e21  # below it, RFC 8785 writes whole floats as integers
 
 
+_LEAVES = frozenset({str, int, bool, type(None)})
+_CONTAINERS = frozenset({dict, list, tuple})
+_CONTAINERS = frozenset({dict, list, tuple})
+
+
 class _NotJson(Exception):  # noqa: N818 - a signal to explain, never leaves this module
     pass
 
@@ -186,7 +218,7 @@ def _is_plain(value: object, room: int) -> bool:
     outside ASCII.
     """
     kind = type(value)
-    if kind is str or kind is bool or value is None or kind is int:
+    if kind in _LEAVES:
         return True
     if kind is float:
         return _is_plain_float(cast("float", value))
@@ -197,30 +229,15 @@ def _is_plain(value: object, room: int) -> bool:
         for key, item in cast("dict[object, object]", value).items():
             if type(key) is not str:
                 raise _NotJson
-            plain = key.isascii() and plain
-            plain = _is_plain(item, room - 1) and plain
+            if not key.isascii() or (type(item) not in _LEAVES and not _is_plain(item, room - 1)):
+                plain = False
         return plain
     if kind is list or kind is tuple:
         for item in cast("list[object]", value):
-            plain = _is_plain(item, room - 1) and plain
+            if type(item) not in _LEAVES and not _is_plain(item, room - 1):
+                plain = False
         return plain
     raise _NotJson
-
-
-def _own(value: object) -> object:
-    """Return a copy that shares no container with the original."""
-    if type(value) is dict:
-        copy = cast("dict[str, object]", value).copy()
-        for key, item in copy.items():
-            if type(item) in _CONTAINERS:
-                copy[key] = _own(item)
-        return copy
-    if type(value) in _CONTAINERS:
-        return type(value)(_own(item) for item in cast("list[object]", value))  # pyright: ignore[reportCallIssue] - a list or a tuple
-    return value
-
-
-_CONTAINERS = frozenset({dict, list, tuple})
 
 
 def _is_plain_float(value: float) -> bool:

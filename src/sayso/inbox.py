@@ -305,7 +305,7 @@ class Inbox:
         """Return the edited action, with the terms it needs when they are stricter."""
         base = approval.effective
         try:
-            edited = replace(base, args=args, tool=tool or base.tool)
+            edited = replace(base, args=args, tool=tool or base.tool, facts={})
         except InvalidAction as error:
             raise InvalidEdit(str(error), hint="nothing was saved", approval_id=approval.id) from error
         if self.policy is None:

@@ -340,7 +340,8 @@ class Settling:
                 facts = dict(self._observe[action.tool](action))
             except SaysoError as error:
                 return f"its preconditions could not be read: {error}", None
-            changed = _fact_changes(action.facts, facts)
+            # What an edited action relies on was not read when the person chose its arguments.
+            changed = "" if approval.edited and not action.facts else _fact_changes(action.facts, facts)
             if changed:
                 why = f"it was approved under other circumstances: {changed}"
                 fresh = replace(action, facts=facts)

@@ -249,10 +249,11 @@ def test_an_action_does_not_change_when_the_callers_arguments_do() -> None:
     assert canonical(made.args) == made.canonical_args
 
 
-def test_arguments_keep_the_types_they_came_with() -> None:
-    made = action(args={"price": 1847.0, "pair": (1, 2)})
+def test_arguments_keep_their_order_and_the_types_json_has() -> None:
+    made = action(args={"price": 1847.0, "date": "today", "pair": (1, 2)})
+    assert list(made.args) == ["price", "date", "pair"]
     assert type(made.args["price"]) is float
-    assert made.args["pair"] == (1, 2)
+    assert made.args["pair"] == [1, 2]
 
 
 @pytest.mark.parametrize(

@@ -480,7 +480,7 @@ VALUES = st.recursive(
     st.none()
     | st.booleans()
     | st.integers(-(2**53) + 1, 2**53 - 1)
-    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.floats(-(2**53) + 1, 2**53 - 1)
     | TRICKY,
     lambda inner: st.lists(inner, max_size=4) | st.dictionaries(TRICKY, inner, max_size=4),
     max_leaves=12,

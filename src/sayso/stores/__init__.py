@@ -4,6 +4,7 @@ from pathlib import Path
 
 from sayso.clock import Clock, SystemClock
 from sayso.errors import ConfigError
+from sayso.stores.memory import MemoryStore
 from sayso.stores.base import Alter, Notice, Open, Page, Step, Store, Write
 
 __all__ = ["Alter", "Notice", "Open", "Page", "Step", "Store", "Write", "open_store"]
@@ -26,6 +27,8 @@ def open_store(url: str | Path = "sayso.db", *, clock: Clock | None = None, migr
     if separator and scheme != "sqlite":
         raise ConfigError(f"no store is called `{scheme}`", hint="use a file path, sqlite:///path.db or :memory:")
     path = rest.removeprefix("/") if separator else text
+    if path == ":memory:":
+        return MemoryStore(clock=clock or SystemClock())
     if not path:
         raise ConfigError("the store's path is empty", hint="use a file path, sqlite:///path.db or :memory:")
     from sayso.stores.sqlite import SqliteStore  # noqa: PLC0415 - drivers load when they are used

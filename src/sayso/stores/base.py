@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from typing import NamedTuple, Protocol, TypeAlias
 
 from sayso.approvals import Approval, Status
-from sayso.audit import Entry
+from sayso.audit import Entry, seal
 from sayso.clock import Clock, Millis
 from sayso.decisions import Change, Event
-from sayso.errors import UsageError
+from sayso.errors import InvalidAction, NotFound, ProofWrong, UsageError
 from sayso.stores.writer import EventLoop
 
 Step: TypeAlias = Callable[[Approval, Millis], Change]
@@ -44,6 +44,9 @@ class Alter:
 
 
 Write: TypeAlias = Open | Alter
+
+Outcome: TypeAlias = Change | BaseException
+"""What came of a write: its change, or why there is none."""
 
 Changed: TypeAlias = Mapping[str, Approval | None]
 """Approvals that changed, by id; None where the record is not at hand and must be read."""
@@ -80,14 +83,14 @@ class Store(Protocol):
         """
         ...
 
-    def write_many(self, writes: Sequence[Write]) -> list["Change | BaseException"]:
+    def write_many(self, writes: Sequence[Write]) -> list[Outcome]:
         """Do many writes in as few transactions as possible; each succeeds or fails alone."""
         ...
 
     def submit(
         self,
         write: Write,
-        done: Callable[["Change | BaseException"], None],
+        done: Callable[[Outcome], None],
         loop: EventLoop | None = None,
     ) -> None:
         """Do one write without waiting.
@@ -199,3 +202,46 @@ def read_cursor(cursor: str) -> tuple[int, int]:
     if not (rank.isdecimal() and seq.isdecimal()) or max(len(rank), len(seq)) > _LONGEST_NUMBER:
         raise UsageError(f"`{cursor}` is no cursor", hint="pass the `next` of the page before")
     return int(rank), int(seq)
+
+
+def settled(change: Change) -> Change:
+    """Return the change, or raise the refusal that it records."""
+    if change.refusal is not None:
+        raise change.refusal
+    return change
+
+
+def outcome_of(outcome: Outcome) -> Outcome:
+    """Return the refusal that a change records in its place."""
+    return outcome.refusal if isinstance(outcome, Change) and outcome.refusal is not None else outcome
+
+
+def sealed(event: Event) -> str:
+    """Return the body of an event's entry, so that one that cannot be written fails its own caller.
+
+    Raises:
+        InvalidAction: The event holds something that is not text or JSON.
+    """
+    try:
+        f"{event.thread} {event.kind} {event.approval_id}".encode()
+        return seal(event)
+    except (TypeError, UnicodeError) as error:
+        raise InvalidAction(f"`{event.kind}` cannot be written down: {error}", hint="use plain JSON values") from error
+
+
+def not_found(approval_id: str) -> NotFound:
+    """Return the refusal for an id that names no approval."""
+    return NotFound(
+        f"there is no approval `{approval_id}`",
+        hint="list the open ones with `sayso inbox`",
+        approval_id=approval_id,
+    )
+
+
+def spent_already(person: str, approval_id: str) -> ProofWrong:
+    """Return the refusal for a one-time password that was used before."""
+    return ProofWrong(
+        f"the one-time password of `{person}` was used already",
+        hint="wait for the next one",
+        approval_id=approval_id,
+    )

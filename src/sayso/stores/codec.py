@@ -43,6 +43,8 @@ class Row(NamedTuple):
     version: int
     terms: int
     state: str
+    digest: bytes
+    args: bytes
     body: str
 
 
@@ -106,14 +108,18 @@ def write_body(approval: Approval) -> str:
         "opened": approval.opened_at,
         "deadline": approval.deadline,
     }
-    return _dump(_action_fields(approval.action) | {name: value for name, value in rest.items() if value})
+    return _dump(_other_fields(approval.action) | {name: value for name, value in rest.items() if value})
 
 
 def write_state(approval: Approval) -> str:
     """Write what changes: empty while nothing has happened yet."""
     state: Fields = {}
     if approval.edited:
-        state["edited"] = _action_fields(approval.edited)
+        edited = approval.edited
+        state["edited"] = _other_fields(edited) | {
+            "args": edited.canonical_args.decode(),
+            "digest": edited.digest,
+        }
     if approval.decisions:
         state["decisions"] = [_decision_fields(decision) for decision in approval.decisions]
     if approval.challenges:
@@ -150,11 +156,12 @@ def _read_approval(row: Row, terms: Terms) -> Approval:
     permit = cast("tuple[str, str, int] | None", state.get("permit"))
     ended = cast("tuple[str, str, int, str, str, str] | None", state.get("resolution"))
     challenges = cast("list[tuple[str, str, str, str, int, int]]", state.get("challenges", []))
+    given_so_far = cast("list[Fields]", state.get("decisions", []))
     return Approval(
         id=row.id,
         seq=row.seq,
         version=row.version,
-        action=_read_action(body),
+        action=Action.stored(row.args, row.digest.hex(), _read_fields(body)),
         terms=terms,
         why=cast("str", body.get("why", "")),
         description=cast("str", body.get("description", "")),
@@ -162,12 +169,14 @@ def _read_approval(row: Row, terms: Terms) -> Approval:
         opened_at=cast("int", body["opened"]),
         deadline=cast("int", body["deadline"]),
         status=Status(row.status),
-        edited=_read_action(cast("Fields", state["edited"])) if "edited" in state else None,
-        decisions=tuple(_read_decision(given) for given in cast("list[Fields]", state.get("decisions", []))),
+        edited=_read_edited(cast("Fields", state["edited"])) if "edited" in state else None,
+        decisions=tuple(_read_decision(given) for given in given_so_far) if given_so_far else (),
         challenges=tuple(
             Challenge(session=session, digest=digest, salt=salt, hash=code, until=until, tries=tries)
             for session, digest, salt, code, until, tries in challenges
-        ),
+        )
+        if challenges
+        else (),
         permit=Permit(approval_id=row.id, digest=permit[0], holder=permit[1], until=permit[2]) if permit else None,
         resolution=_read_resolution(ended) if ended else None,
     )
@@ -180,14 +189,9 @@ def _read_resolution(ended: tuple[str, str, int, str, str, str]) -> Resolution:
     )
 
 
-def _action_fields(action: Action) -> Fields:
-    found: Fields = {
-        "tool": action.tool,
-        "args": orjson.Fragment(action.canonical_args),
-        "thread": action.thread,
-        "digest": action.digest,
-        "by": action.requested_by,
-    }
+def _other_fields(action: Action) -> Fields:
+    """Return everything of an action but its arguments and digest, which are kept as they are."""
+    found: Fields = {"tool": action.tool, "thread": action.thread, "by": action.requested_by}
     if action.call_id:
         found["call"] = action.call_id
     if action.agents:
@@ -201,21 +205,22 @@ def _action_fields(action: Action) -> Fields:
     return found
 
 
-def _read_action(found: Fields) -> Action:
-    action = Action(
-        tool=cast("str", found["tool"]),
-        args=cast("dict[str, Json]", found["args"]),
-        thread=cast("str", found["thread"]),
-        call_id=cast("str", found.get("call", "")),
-        agents=tuple(cast("list[str]", found.get("agents", []))),
-        requested_by=cast("str", found["by"]),
-        confidence=cast("float | None", found.get("confidence")),
-        origins={name: Origin(value) for name, value in cast("dict[str, str]", found.get("origins", {})).items()},
-        facts=cast("dict[str, Json]", found.get("facts", {})),
-    )
-    if action.digest != found["digest"]:
-        raise ValueError(f"the action's digest is {action.digest[:12]}, the row says {found['digest']}")
-    return action
+def _read_fields(found: Fields) -> Fields:
+    origins = cast("dict[str, str]", found.get("origins", {}))
+    return {
+        "tool": found["tool"],
+        "thread": found["thread"],
+        "call_id": found.get("call", ""),
+        "agents": tuple(cast("list[str]", found.get("agents", ()))),
+        "requested_by": found["by"],
+        "confidence": found.get("confidence"),
+        "origins": {name: Origin(value) for name, value in origins.items()} if origins else {},
+        "facts": found.get("facts", {}),
+    }
+
+
+def _read_edited(found: Fields) -> Action:
+    return Action.stored(cast("str", found["args"]).encode(), cast("str", found["digest"]), _read_fields(found))
 
 
 def _decision_fields(decision: Decision) -> Fields:

@@ -24,6 +24,9 @@ from sayso.stores.sql import migrations
 BUSY_SECONDS = 10.0
 """How long a write waits for another process before it gives up."""
 
+PAGE_BYTES = 2048
+"""How large a page of a new file is; every commit writes whole pages, so smaller ones are faster."""
+
 WAL_BYTES = 4 * 1024 * 1024
 """How large the write-ahead log is made at once; overwriting is faster than growing."""
 
@@ -42,6 +45,7 @@ def connect(path: str, *, busy_seconds: float = BUSY_SECONDS) -> sqlite3.Connect
         connection = sqlite3.connect(
             path, timeout=busy_seconds, isolation_level=None, check_same_thread=False, cached_statements=256
         )
+        connection.execute(f"PRAGMA page_size = {PAGE_BYTES}")
         connection.execute("PRAGMA journal_mode = WAL")
         connection.execute("PRAGMA synchronous = FULL")
         connection.execute("PRAGMA foreign_keys = ON")

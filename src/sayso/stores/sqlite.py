@@ -9,20 +9,31 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TypeAlias
-from typing import Any
+from typing import Any, TypeAlias
 
 from sayso.approvals import Approval, Status, Terms
-from sayso.audit import Entry, seal
+from sayso.audit import Entry
 from sayso.clock import Clock, Millis
 from sayso.decisions import Change, Event
-from sayso.errors import InvalidAction, StoreUnavailable
-from sayso.stores.base import Changed, Notice, Page, Write, check_limit, read_cursor
+from sayso.errors import StoreUnavailable
+from sayso.stores.base import (
+    Changed,
+    Notice,
+    Outcome,
+    Page,
+    Write,
+    check_limit,
+    not_found,
+    outcome_of,
+    read_cursor,
+    sealed,
+    settled,
+)
 from sayso.stores.codec import Row, read_approval, read_terms
 from sayso.stores.doorbell import Doorbell
 from sayso.stores.schema import begin, connect, explain, explained, prepare, presize_log
 from sayso.stores.sql import queries
-from sayso.stores.transaction import Transaction, not_found
+from sayso.stores.transaction import Transaction
 from sayso.stores.writer import EventLoop, GroupWriter, Job
 
 NOTES_HELD = 256
@@ -37,7 +48,6 @@ SETTLED = 16
 OUTBOX = "outbox"
 """The cursor of what people were told."""
 
-_Result = Change | BaseException
 
 Noted: TypeAlias = tuple[Event, Millis, str]
 """A note held back: what happened, when, and the body of its entry."""
@@ -47,7 +57,7 @@ class SqliteStore:
     """Approvals, audit and outbox in one SQLite file.
 
     Args:
-        path: The file, or `:memory:`.
+        path: The file.
         clock: What tells the time.
         migrate: Whether to bring an older schema up to date.
 
@@ -62,11 +72,10 @@ class SqliteStore:
         self._writing = connect(path)
         prepare(self._writing, path, migrate=migrate)
         self._writing.execute("PRAGMA busy_timeout = 0")
-        self._in_memory = path == ":memory:"
-        self._reading = self._writing if self._in_memory else connect(path)
+        self._reading = connect(path)
         self._writer: GroupWriter[Write | None, Change] = GroupWriter(self)
-        self._read_lock = self._writer.lock if self._in_memory else threading.Lock()
-        self._outcomes: list[_Result | None] = []
+        self._read_lock = threading.Lock()
+        self._outcomes: list[Outcome | None] = []
         self._noted: list[Noted] = []
         self._cache: OrderedDict[str, Approval] = OrderedDict()
         self._notes: list[Noted] = []
@@ -85,24 +94,24 @@ class SqliteStore:
         change = self._writer.run(write)
         if change is None:
             raise StoreUnavailable("the write came to nothing", hint="this is a defect in Sayso; please report it")
-        return _settle(change)
+        return settled(change)
 
-    def write_many(self, writes: Sequence[Write]) -> list[_Result]:
+    def write_many(self, writes: Sequence[Write]) -> list[Outcome]:
         """Do many writes; see `Store.write_many`."""
-        return [_refused(outcome) for outcome in self._writer.run_many(writes)]
+        return [outcome_of(outcome) for outcome in self._writer.run_many(writes)]
 
     def submit(
-        self, write: Write, done: Callable[[_Result], None], loop: EventLoop | None = None
+        self, write: Write, done: Callable[[Outcome], None], loop: EventLoop | None = None
     ) -> None:
         """Do one write without waiting; see `Store.submit`."""
-        self._writer.submit(write, lambda outcome: done(_refused(outcome)), loop)
+        self._writer.submit(write, lambda outcome: done(outcome_of(outcome)), loop)
 
     def note(self, event: Event, *, durable: bool = False) -> None:
         """Write down something about an action nobody was asked about; see `Store.note`.
 
         The text is made here, so that one that cannot be made fails its own caller and no other.
         """
-        note = (event, self.clock.now(), _sealed(event))
+        note = (event, self.clock.now(), sealed(event))
         with self._notes_lock:
             self._notes.append(note)
             full = len(self._notes) >= NOTES_HELD
@@ -116,7 +125,7 @@ class SqliteStore:
 
     def delivered(self, notice: Notice) -> None:
         """Remember that everything up to this notice was told."""
-        with self._writer.lock, explain(self.path):
+        with self._writer.exclusive(), explain(self.path):
             begin(self._writing, wait=True)
             self._writing.execute(self._sql["move_cursor"], (OUTBOX, notice.seq))
             self._writing.execute("COMMIT")
@@ -125,7 +134,7 @@ class SqliteStore:
         """Begin a transaction and run a group's statements; see `Transactions.start`."""
         self._commits += 1
         try:
-            if self._commits == SETTLED and not self._in_memory:
+            if self._commits == SETTLED:
                 presize_log(self._writing, self.path)
             if not begin(self._writing, wait=wait):
                 return False
@@ -156,7 +165,7 @@ class SqliteStore:
 
     def _fill(
         self, jobs: Sequence[Job[Write | None, Change]], notes: list[Noted]
-    ) -> list[_Result | None]:
+    ) -> list[Outcome | None]:
         transaction = Transaction(
             self._writing,
             self.clock.now(),
@@ -201,7 +210,7 @@ class SqliteStore:
                     changed[outcome.opens.id] = outcome.opens
         if changed and self._subscribers:
             self._tell(changed)
-        if changed and not self._in_memory:
+        if changed:
             self._bell().ring(list(changed))
 
     def _take_notes(self) -> list[Noted]:
@@ -293,8 +302,7 @@ class SqliteStore:
         """Call `callback` with the ids of approvals that changed, in any process."""
         with self._subscribed:
             self._subscribers.append(callback)
-        if not self._in_memory:
-            self._bell().listen(self._tell, self._changes_since)
+        self._bell().listen(self._tell, self._changes_since)
 
     def close(self) -> None:
         """Write down what is held back and let go of files and threads."""
@@ -350,20 +358,3 @@ class SqliteStore:
 
 _KEPT = frozenset({Status.PENDING, Status.APPROVED, Status.RUNNING})
 
-
-def _sealed(event: Event) -> str:
-    try:
-        f"{event.thread} {event.kind} {event.approval_id}".encode()
-        return seal(event)
-    except (TypeError, UnicodeError) as error:
-        raise InvalidAction(f"`{event.kind}` cannot be written down: {error}", hint="use plain JSON values") from error
-
-
-def _settle(change: Change) -> Change:
-    if change.refusal is not None:
-        raise change.refusal
-    return change
-
-
-def _refused(outcome: _Result) -> _Result:
-    return outcome.refusal if isinstance(outcome, Change) and outcome.refusal is not None else outcome

@@ -11,8 +11,8 @@ from sayso.approvals import Approval, Terms, evolve
 from sayso.audit import genesis, link, seal
 from sayso.clock import Millis
 from sayso.decisions import Change, Event, open_approval
-from sayso.errors import NotFound, ProofWrong, SaysoError, StoreLocked
-from sayso.stores.base import Alter, Open, Write
+from sayso.errors import ProofWrong, SaysoError, StoreLocked
+from sayso.stores.base import Alter, Open, Write, not_found, spent_already
 from sayso.stores.codec import Row, write_body, write_state, write_terms
 from sayso.stores.sql import queries
 
@@ -126,7 +126,9 @@ class Transaction:
         if row is None:
             return Change(approval=self._read(approval.id))
         stored = evolve(approval, seq=row[0], version=0)
-        self._execute(self._sql["insert_body"], (stored.seq, write_body(stored)))
+        action = stored.action
+        kept = (stored.seq, bytes.fromhex(action.digest), action.canonical_args, write_body(stored))
+        self._execute(self._sql["insert_body"], kept)
         change = open_approval(stored)
         self._record(change, stored.seq)
         return change
@@ -135,11 +137,7 @@ class Transaction:
         """Spend a one-time password step, or refuse one that was spent already."""
         if change.totp is None or self._execute(self._sql["use_totp_step"], change.totp).rowcount == 1:
             return None
-        return ProofWrong(
-            f"the one-time password of `{change.totp[0]}` was used already",
-            hint="wait for the next one",
-            approval_id=before.id,
-        )
+        return spent_already(change.totp[0], before.id)
 
     def _save(self, before: Approval, change: Change) -> Change:
         if change.approval is before and not change.events:
@@ -184,11 +182,3 @@ class Transaction:
             known = self._terms_ids[text] = row[0]
         return known
 
-
-def not_found(approval_id: str) -> NotFound:
-    """Return the refusal for an id that names no approval."""
-    return NotFound(
-        f"there is no approval `{approval_id}`",
-        hint="list the open ones with `sayso inbox`",
-        approval_id=approval_id,
-    )

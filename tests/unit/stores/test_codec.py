@@ -115,7 +115,17 @@ APPROVALS = st.builds(
 
 
 def row(of: Approval) -> Row:
-    return Row(of.seq, of.id, of.status.value, of.version, 1, write_state(of), write_body(of))
+    return Row(
+        seq=of.seq,
+        id=of.id,
+        status=of.status.value,
+        version=of.version,
+        terms=1,
+        state=write_state(of),
+        digest=bytes.fromhex(of.action.digest),
+        args=of.action.canonical_args,
+        body=write_body(of),
+    )
 
 
 @given(APPROVALS)
@@ -135,11 +145,12 @@ def test_terms_are_the_same_text_exactly_when_they_are_equal(one: Terms, other: 
 @pytest.mark.parametrize(
     ("part", "before", "after"),
     [
-        ("body", "1847.5", "1.5"),
+        ("args", "1847.5", "1.5"),
+        ("args", "{", "["),
+        ("args", '{"', '{"x":1,"'),
         ("body", "book_flight", "drop_table"),
         ("body", '"trip"', '"trap"'),
         ("body", '"assistant"]', '"nobody"]'),
-        ("body", '"digest":"', '"digest":"0'),
         ("body", '"opened"', '"openad"'),
         ("body", "{", "["),
         ("status", "pending", "sleeping"),
@@ -155,13 +166,26 @@ def test_terms_are_the_same_text_exactly_when_they_are_equal(one: Terms, other: 
     ],
 )
 @guarantee("G2")
-def test_a_changed_row_is_called_damaged_by_its_name(part: str, before: str, after: str) -> None:
+def test_a_changed_row_is_called_damaged_by_its_name(
+    part: str, before: str | bytes, after: str | bytes
+) -> None:
     good = row(replace(approval(), seq=1))
-    text = getattr(good, part).replace(before, after, 1) if before else after
+    text = getattr(good, part)
+    if isinstance(text, bytes):
+        text = text.replace(before.encode(), after.encode(), 1)
+    else:
+        text = text.replace(before, after, 1) if before else after
     with pytest.raises(StoreDamaged, match="approval ap1 cannot be trusted") as caught:
         read_approval(good._replace(**{part: text}), approval().terms)
     assert caught.value.approval_id == "ap1"
     assert caught.value.hint
+
+
+@guarantee("G2")
+@pytest.mark.parametrize("digest", [b"", bytes(32), b"short"])
+def test_a_changed_digest_is_called_damaged(digest: bytes) -> None:
+    with pytest.raises(StoreDamaged, match="ap1"):
+        read_approval(row(replace(approval(), seq=1))._replace(digest=digest), approval().terms)
 
 
 @guarantee("G2")

@@ -17,11 +17,11 @@ ON CONFLICT (id) DO NOTHING RETURNING seq;
 
 -- name: insert_body
 -- The part of an approval that never changes.
-INSERT INTO bodies (seq, body) VALUES (?, ?);
+INSERT INTO bodies (seq, digest, args, body) VALUES (?, ?, ?, ?);
 
 -- name: approval
 -- One approval, whole.
-SELECT a.seq, a.id, a.status, a.version, a.terms, a.state, b.body
+SELECT a.seq, a.id, a.status, a.version, a.terms, a.state, b.digest, b.args, b.body
 FROM approvals a JOIN bodies b ON b.seq = a.seq WHERE a.id = ?;
 
 -- name: version
@@ -40,13 +40,13 @@ UPDATE approvals SET entry = ? WHERE seq = ?;
 
 -- name: page
 -- A page of one status by rank, after a cursor.
-SELECT a.seq, a.id, a.status, a.version, a.terms, a.state, b.body, a.rank
+SELECT a.seq, a.id, a.status, a.version, a.terms, a.state, b.digest, b.args, b.body, a.rank
 FROM approvals a JOIN bodies b ON b.seq = a.seq
 WHERE a.status = ? AND (a.rank, a.seq) > (?, ?) ORDER BY a.rank, a.seq LIMIT ?;
 
 -- name: page_all
 -- A page of every status, newest first, before a cursor.
-SELECT a.seq, a.id, a.status, a.version, a.terms, a.state, b.body, a.rank
+SELECT a.seq, a.id, a.status, a.version, a.terms, a.state, b.digest, b.args, b.body, a.rank
 FROM approvals a JOIN bodies b ON b.seq = a.seq
 WHERE a.seq < ? ORDER BY a.seq DESC LIMIT ?;
 

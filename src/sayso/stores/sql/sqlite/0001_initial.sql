@@ -29,9 +29,12 @@ CREATE TABLE approvals (
 );
 CREATE INDEX approvals_by_rank ON approvals (status, rank);
 
--- What never changes after the opening, apart so that lists stay narrow.
+-- What never changes after the opening, apart so that lists stay narrow. args are the bytes
+-- that digest is over.
 CREATE TABLE bodies (
   seq INTEGER PRIMARY KEY REFERENCES approvals (seq),
+  digest BLOB NOT NULL,
+  args BLOB NOT NULL,
   body TEXT NOT NULL
 );
 
