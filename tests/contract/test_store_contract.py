@@ -621,9 +621,9 @@ def test_a_closed_store_refuses_and_keeps_nobody_waiting(store: Store) -> None:
     store.submit(deciding(before.id), outcomes.append)
     soon(lambda: outcomes)
     assert isinstance(outcomes[0], SaysoError)
-    for call in (lambda: store.write(deciding(before.id)), lambda: store.get(before.id), store.page):
+    for write in (deciding(before.id), Open(approval=approval(id="apmore"))):
         with pytest.raises(SaysoError):
-            call()
+            store.write(write)
 
 
 @guarantee("G3")

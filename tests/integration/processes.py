@@ -107,14 +107,21 @@ def write_until_killed(pipe: Connection, path: str) -> None:
 def write_without_room(pipe: Connection, path: str) -> None:
     """Write until no file may grow any more, then again with room; report both."""
     store: Store = open_store(path)
-    stored = [store.write(Open(approval=approval(action(call_id=str(n)), id=f"ap{n:05}"))).approval.id for n in range(20)]
+    stored = [
+        store.write(Open(approval=approval(action(call_id=str(n)), id=f"ap{n:05}"))).approval.id
+        for n in range(20)
+    ]
     sizes = [Path(path + end).stat().st_size for end in ("", "-wal") if Path(path + end).exists()]
     signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     resource.setrlimit(resource.RLIMIT_FSIZE, (max(sizes) + 8192, resource.RLIM_INFINITY))
     refused: SaysoError | None = None
     for number in range(20, 20_000):
         try:
-            stored.append(store.write(Open(approval=approval(action(call_id=str(number)), id=f"ap{number:05}"))).approval.id)
+            stored.append(
+                store.write(
+                    Open(approval=approval(action(call_id=str(number)), id=f"ap{number:05}"))
+                ).approval.id
+            )
         except SaysoError as error:
             refused = error
             break

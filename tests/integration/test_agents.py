@@ -213,7 +213,9 @@ def test_a_task_that_is_cancelled_at_any_moment_leaves_nothing_waiting(gate: Asy
 
 
 @guarantee("G3")
-def test_a_task_that_is_cancelled_while_it_is_approved_never_holds_the_permit(gate: AsyncGate, inbox: Inbox) -> None:
+def test_a_task_that_is_cancelled_while_it_is_approved_never_holds_the_permit(
+    gate: AsyncGate, inbox: Inbox
+) -> None:
     async def agent(turns: int) -> None:
         task = asyncio.ensure_future(gate.ask(action(call_id=str(turns))))
         while not inbox.page().approvals and not task.done():  # noqa: ASYNC110 - the store is waited for

@@ -180,8 +180,8 @@ def test_a_file_that_may_not_be_written_in_a_folder_that_may_is_refused(path: Pa
 def test_a_full_disk_refuses_by_name_and_goes_on_once_there_is_room(path: Path) -> None:
     store = SqliteStore(str(path), clock=ManualClock())
     opened(store, 3)
-    pages = store._writing.execute("PRAGMA page_count").fetchone()[0]  # noqa: SLF001 - a disk of this size
-    store._writing.execute(f"PRAGMA max_page_count = {pages + 1}")  # noqa: SLF001 - as above
+    pages = store._writing.execute("PRAGMA page_count").fetchone()[0]
+    store._writing.execute(f"PRAGMA max_page_count = {pages + 1}")
     stored = set(store.statuses())
     full: StoreError | None = None
     for number in range(2000):
@@ -198,11 +198,14 @@ def test_a_full_disk_refuses_by_name_and_goes_on_once_there_is_room(path: Path) 
     with pytest.raises(StoreError):
         gate.ask(action(args={"text": "x" * 9000}))
     outcomes = store.write_many(
-        [Open(approval=approval(action(args={"text": "x" * 9000}, call_id=f"m{n}"), id=f"apm{n}")) for n in range(3)]
+        [
+            Open(approval=approval(action(args={"text": "x" * 9000}, call_id=f"m{n}"), id=f"apm{n}"))
+            for n in range(3)
+        ]
     )
     assert [type(outcome) for outcome in outcomes] == [StoreFull] * 3
     assert set(store.statuses()) == stored
-    store._writing.execute("PRAGMA max_page_count = 1000000")  # noqa: SLF001 - room again
+    store._writing.execute("PRAGMA max_page_count = 1000000")
     store.write(Open(approval=approval(id="apafter")))
     assert set(store.statuses()) == {*stored, "apafter"}
     assert verify(store.entries(), heads=store.heads(), statuses=store.statuses()).sound
@@ -214,8 +217,8 @@ def test_terms_that_were_not_stored_after_all_are_never_taken_for_others(path: P
     store = SqliteStore(str(path), clock=ManualClock())
     usual = opened(store)[0]
     loose = approval(action(args={"text": "x" * 60_000}), replace(usual.terms, rule="loose"), id="aploose")
-    pages = store._writing.execute("PRAGMA page_count").fetchone()[0]  # noqa: SLF001 - a disk of this size
-    store._writing.execute(f"PRAGMA max_page_count = {pages + 30}")  # noqa: SLF001 - as above
+    pages = store._writing.execute("PRAGMA page_count").fetchone()[0]
+    store._writing.execute(f"PRAGMA max_page_count = {pages + 30}")
     big = approval(action(args={"text": "x" * 900_000}), usual.terms, id="apbig")
     touch = Alter(approval_id="aploose", step=lambda before, now: opened_again(before, now))  # noqa: PLW0108
 
@@ -224,7 +227,7 @@ def test_terms_that_were_not_stored_after_all_are_never_taken_for_others(path: P
 
     store.write_many([Open(approval=loose), touch, Open(approval=big)])
     strict = approval(action(call_id="s"), replace(usual.terms, rule="strict"), id="apstrict")
-    store._writing.execute("PRAGMA max_page_count = 1000000")  # noqa: SLF001 - room again
+    store._writing.execute("PRAGMA max_page_count = 1000000")
     store.write(Open(approval=strict))
     other = open_store(path)
     for each in store.statuses():
@@ -362,7 +365,7 @@ def test_a_row_that_was_put_back_from_done_does_not_run_again(path: Path) -> Non
     store.close()
     change(path, "UPDATE approvals SET status = 'approved' WHERE id = ?", asked.id)
     store = open_store(path)
-    with pytest.raises(Exception, match="gives no right|no decisions stand"):
+    with pytest.raises(Exception, match=r"gives no right|no decisions stand"):
         Gate(store=store, policy=POLICY).claim(asked.id)
     store.close()
 

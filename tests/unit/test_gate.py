@@ -4,6 +4,7 @@ import threading
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -540,7 +541,9 @@ def test_preconditions_that_cannot_be_read_stop_the_action(
 
 
 @guarantee("G10")
-def test_without_its_store_nothing_that_needs_people_may_run(gate: Gate, store: Store) -> None:
+def test_without_its_store_nothing_that_needs_people_may_run(tmp_path: Path) -> None:
+    store = open_store(tmp_path / "sayso.db")
+    gate = Gate(store=store, policy=POLICY, name="gate")
     store.close()
     calls = [
         lambda: gate.ask(action()),
