@@ -20,7 +20,7 @@ test: .venv/.ready-dev ## run the tests; `make test ARGS="-k audit" WORKERS=0` r
 	$(BIN)/pytest -q -rs -n $(WORKERS) $(ARGS)
 
 prove: .venv/.ready-dev ## run the long randomised proofs
-	$(BIN)/pytest -q -rs -n $(WORKERS) -m prove $(ARGS)
+	$(BIN)/pytest -q -rs -n $(WORKERS) -m prove --hypothesis-profile=prove $(ARGS)
 
 check: lint format-check types layers docs-check ## everything but the tests: style, types, layers, generated pages
 

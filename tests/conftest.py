@@ -6,11 +6,17 @@ from typing import cast
 
 import pytest
 from _pytest.reports import BaseReport
+from hypothesis import settings
 
 from tests.guarantees import BY_ID
 
 ALLOWED_SKIPS: dict[str, str] = {}
 """Tests that CI may skip, by the start of their id, and why."""
+
+# A shared machine may be slow at any moment, so no example has a time limit. `make prove` looks longer.
+settings.register_profile("usual", deadline=None)
+settings.register_profile("prove", deadline=None, max_examples=5000)
+settings.load_profile("usual")
 
 
 def guarantees_of(item: pytest.Item) -> Iterator[str]:
