@@ -1,6 +1,6 @@
 """What the tests of the core are made of: an action, a policy and people, each with sensible fields."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -111,7 +111,7 @@ def soon(condition: Callable[[], object], seconds: float = 10.0) -> None:
 @contextmanager
 def asking(
     gate: Gate, wanted: Action, inbox: Inbox
-) -> Iterator[tuple[Approval, list[Settlement | BaseException]]]:
+) -> Generator[tuple[Approval, list[Settlement | BaseException]]]:
     """Let an agent ask in its own thread; yield what waits and, once the block ends, how it was settled."""
     outcomes: list[Settlement | BaseException] = []
 

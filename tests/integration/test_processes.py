@@ -3,7 +3,9 @@
 import os
 import signal
 from collections.abc import Iterator
+from multiprocessing.connection import Connection
 from pathlib import Path
+from typing import cast
 
 import pytest
 
@@ -83,17 +85,17 @@ def test_of_claims_in_several_processes_exactly_one_gets_the_permit(store: Store
     assert [entry.kind for entry in store.entries_of(asked.id)] == ["opened", "approved", "claimed"]
 
 
-def _approve_what_waits(store: Store, rounds: int, pipe: object) -> list[float]:
+def _approve_what_waits(store: Store, rounds: int, pipe: Connection) -> list[float]:
     inbox = Inbox(store=store, policy=POLICY)
     took: list[float] = []
     for number in range(rounds):
-        assert answer(pipe) == "asking"  # pyright: ignore[reportArgumentType] - a pipe
+        assert answer(pipe) == "asking"
         soon(lambda: inbox.page().approvals, 20)
         asked = inbox.page().approvals[0]
         assert asked.action.call_id == str(number)
         before = elapsed()
         inbox.approve(asked, ANN)
-        may_run, at = answer(pipe)  # pyright: ignore[reportArgumentType, reportGeneralTypeIssues] - what `wait` reports
+        may_run, at = cast("tuple[bool, float]", answer(pipe))
         assert may_run
         took.append(at - before)
     return took
@@ -170,7 +172,7 @@ def test_nothing_that_was_stored_is_lost_when_its_process_is_killed(path: str) -
 @guarantee("G10")
 def test_a_store_that_cannot_grow_refuses_loses_nothing_and_goes_on_once_it_can(path: str) -> None:
     process, pipe = start(write_without_room, path)
-    refused, stored = answer(pipe, 60)  # pyright: ignore[reportGeneralTypeIssues] - what the process reports
+    refused, stored = cast("tuple[StoreError | None, list[str]]", answer(pipe, 60))
     process.join(10)
     assert isinstance(refused, StoreError)
     assert "nothing was saved" in str(refused)

@@ -13,8 +13,10 @@ from pathlib import Path
 import pytest
 
 from sayso import Gate, Inbox, ManualClock, open_store
-from sayso.approvals import Status
+from sayso.approvals import Approval, Status
 from sayso.audit import verify
+from sayso.clock import Millis
+from sayso.decisions import Change
 from sayso.errors import (
     ConfigError,
     SchemaTooNew,
@@ -180,8 +182,8 @@ def test_a_file_that_may_not_be_written_in_a_folder_that_may_is_refused(path: Pa
 def test_a_full_disk_refuses_by_name_and_goes_on_once_there_is_room(path: Path) -> None:
     store = SqliteStore(str(path), clock=ManualClock())
     opened(store, 3)
-    pages = store._writing.execute("PRAGMA page_count").fetchone()[0]
-    store._writing.execute(f"PRAGMA max_page_count = {pages + 1}")
+    pages = store._writing.execute("PRAGMA page_count").fetchone()[0]  # pyright: ignore[reportPrivateUsage] - a disk of a size of its own
+    store._writing.execute(f"PRAGMA max_page_count = {pages + 1}")  # pyright: ignore[reportPrivateUsage] - a disk of a size of its own
     stored = set(store.statuses())
     full: StoreError | None = None
     for number in range(2000):
@@ -205,7 +207,7 @@ def test_a_full_disk_refuses_by_name_and_goes_on_once_there_is_room(path: Path) 
     )
     assert [type(outcome) for outcome in outcomes] == [StoreFull] * 3
     assert set(store.statuses()) == stored
-    store._writing.execute("PRAGMA max_page_count = 1000000")
+    store._writing.execute("PRAGMA max_page_count = 1000000")  # pyright: ignore[reportPrivateUsage] - a disk of a size of its own
     store.write(Open(approval=approval(id="apafter")))
     assert set(store.statuses()) == {*stored, "apafter"}
     assert verify(store.entries(), heads=store.heads(), statuses=store.statuses()).sound
@@ -217,17 +219,17 @@ def test_terms_that_were_not_stored_after_all_are_never_taken_for_others(path: P
     store = SqliteStore(str(path), clock=ManualClock())
     usual = opened(store)[0]
     loose = approval(action(args={"text": "x" * 60_000}), replace(usual.terms, rule="loose"), id="aploose")
-    pages = store._writing.execute("PRAGMA page_count").fetchone()[0]
-    store._writing.execute(f"PRAGMA max_page_count = {pages + 30}")
+    pages = store._writing.execute("PRAGMA page_count").fetchone()[0]  # pyright: ignore[reportPrivateUsage] - a disk of a size of its own
+    store._writing.execute(f"PRAGMA max_page_count = {pages + 30}")  # pyright: ignore[reportPrivateUsage] - a disk of a size of its own
     big = approval(action(args={"text": "x" * 900_000}), usual.terms, id="apbig")
-    touch = Alter(approval_id="aploose", step=lambda before, now: opened_again(before, now))  # noqa: PLW0108
 
-    def opened_again(before: object, now: object) -> object:
+    def break_(before: Approval, now: Millis) -> Change:
         raise ValueError(before, now)
 
+    touch = Alter(approval_id="aploose", step=break_)
     store.write_many([Open(approval=loose), touch, Open(approval=big)])
     strict = approval(action(call_id="s"), replace(usual.terms, rule="strict"), id="apstrict")
-    store._writing.execute("PRAGMA max_page_count = 1000000")
+    store._writing.execute("PRAGMA max_page_count = 1000000")  # pyright: ignore[reportPrivateUsage] - a disk of a size of its own
     store.write(Open(approval=strict))
     other = open_store(path)
     for each in store.statuses():

@@ -390,6 +390,7 @@ def test_only_what_is_pending_expires(status: Status) -> None:
 def test_only_what_is_approved_can_be_claimed(status: Status) -> None:
     with pytest.raises(ClaimRefused) as caught:
         claim(in_status(status), action().digest, "gate", T0)
+    assert "gives no right to run" in caught.value.message
     assert caught.value.hint
     assert caught.value.approval_id == "ap1"
 

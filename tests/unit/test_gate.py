@@ -169,7 +169,7 @@ def test_a_rejected_action_stays_rejected_when_policy_becomes_looser(
 ) -> None:
     with asking(gate, action(), inbox) as (asked, _):
         inbox.reject(asked, ANN)
-    looser = Gate(store=store, policy=Policy([Rule(tool="book_flight", when=lambda _call: False)]), name="g2")
+    looser = Gate(store=store, policy=Policy([Rule(tool="book_flight", when="args.price > 1000000")]), name="g2")
     with pytest.raises(Rejected):
         looser.claim(asked.id)
 

@@ -382,7 +382,7 @@ EDITS = Policy(
             tool="book_flight",
             effect=Effect.IRREVERSIBLE,
             outcome=Outcome.DENY,
-            when=lambda call: call["args"]["price"] > 9000,
+            when="args.price > 9000",
         ),
     ]
 )

@@ -7,6 +7,7 @@ where that matters (`SAYSO_AUDIT_KEY`).
 """
 
 import os
+import secrets
 from collections.abc import Generator, Iterable
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
@@ -172,7 +173,7 @@ def _write_new_key(path: Path) -> None:
     pem = Ed25519PrivateKey.generate().private_bytes(
         serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
     )
-    fresh = path.with_name(f"{path.name}.{os.getpid()}")
+    fresh = path.with_name(f"{path.name}.{secrets.token_hex(4)}")
     descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     try:
         with os.fdopen(descriptor, "wb") as file:

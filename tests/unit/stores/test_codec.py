@@ -166,15 +166,15 @@ def test_terms_are_the_same_text_exactly_when_they_are_equal(one: Terms, other: 
     ],
 )
 @guarantee("G2")
-def test_a_changed_row_is_called_damaged_by_its_name(
-    part: str, before: str | bytes, after: str | bytes
-) -> None:
+def test_a_changed_row_is_called_damaged_by_its_name(part: str, before: str, after: str) -> None:
     good = row(replace(approval(), seq=1))
-    text = getattr(good, part)
-    if isinstance(text, bytes):
-        text = text.replace(before.encode(), after.encode(), 1)
-    else:
-        text = text.replace(before, after, 1) if before else after
+    value: object = getattr(good, part)
+    text: str | bytes = after
+    if isinstance(value, bytes):
+        text = value.replace(before.encode(), after.encode(), 1)
+    elif isinstance(value, str) and before:
+        text = value.replace(before, after, 1)
+    assert text != value
     with pytest.raises(StoreDamaged, match="approval ap1 cannot be trusted") as caught:
         read_approval(good._replace(**{part: text}), approval().terms)
     assert caught.value.approval_id == "ap1"

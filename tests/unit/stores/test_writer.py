@@ -77,12 +77,16 @@ def test_writes_that_arrive_during_a_commit_share_the_next(
 ) -> None:
     ledger.slow.clear()
     results: list[str | None] = []
-    threads = [threading.Thread(target=lambda n=n: results.append(writer.run(n))) for n in range(20)]
+
+    def write(number: int) -> None:
+        results.append(writer.run(number))
+
+    threads = [threading.Thread(target=write, args=(number,)) for number in range(20)]
     threads[0].start()
     assert ledger.begun.wait(5)
     for thread in threads[1:]:
         thread.start()
-    soon(lambda: len(writer._queue) == 19)
+    soon(lambda: len(writer._queue) == 19)  # pyright: ignore[reportPrivateUsage] - when all of them have arrived
     ledger.slow.set()
     for thread in threads:
         thread.join(10)
@@ -153,7 +157,7 @@ def test_an_event_loop_is_not_held_up_by_another_program(
         ledger.slow.clear()
         writer.submit(1, outcomes.append, asyncio.get_running_loop())
         turns = 0
-        while not ledger.begun.is_set():
+        while not ledger.begun.is_set():  # noqa: ASYNC110 - set from a thread
             await asyncio.sleep(0)
         for _ in range(100):
             await asyncio.sleep(0)
@@ -199,7 +203,7 @@ def test_threads_and_loops_together_lose_nothing(writer: GroupWriter[int, str], 
         await asyncio.sleep(0.05)
 
     threads = [threading.Thread(target=plain, args=(n * 100,)) for n in range(4)]
-    threads += [threading.Thread(target=lambda n=n: asyncio.run(loop(n * 100))) for n in range(4, 8)]
+    threads += [threading.Thread(target=asyncio.run, args=(loop(n * 100),)) for n in range(4, 8)]
     for thread in threads:
         thread.start()
     for thread in threads:
