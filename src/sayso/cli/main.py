@@ -31,11 +31,13 @@ def main(words: Sequence[str]) -> int:
     except SaysoError as error:
         return _report(error, words)
     except KeyboardInterrupt:
-        return Exit.INTERRUPTED
+        code = Exit.INTERRUPTED
     except (BrokenPipeError, SystemExit):
         # Typer and rich leave by SystemExit for one reason only: nobody reads the output any more.
         sys.stdout = io.StringIO()
         return Exit.CLOSED
+    if code == Exit.INTERRUPTED and sys.stderr.isatty():
+        sys.stderr.write("\n")  # so that the shell's prompt does not stand behind `^C`
     return code
 
 
