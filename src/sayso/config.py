@@ -124,8 +124,8 @@ def build(settings: Settings, *, clock: Clock | None = None, migrate: bool = Tru
     store = open_store(settings.store, clock=clock, migrate=migrate)
     inbox = Inbox(store=store, policy=policy, totp=totp)
     signer = checkpoints = None
-    if settings.store != ":memory:":
-        base = settings.store.removeprefix("sqlite:///")
+    base = settings.store.removeprefix("sqlite:///")
+    if base != ":memory:":
         signer = Signer.from_file(Path(settings.audit_key or f"{base}.key"))
         checkpoints = CheckpointFile(Path(settings.checkpoints or f"{base}.checkpoints"))
     return Parts(store=store, policy=policy, inbox=inbox, signer=signer, checkpoints=checkpoints)

@@ -2,6 +2,7 @@
 
 import math
 import struct
+from typing import Any
 
 import pytest
 import rfc8785
@@ -155,15 +156,17 @@ def test_arguments_must_have_names(args: object) -> None:
     ("value", "words"), [("\ud800", "surrogate"), ("x" * (MAX_NAME + 1), "characters"), (7, "text")]
 )
 def test_names_that_are_no_plain_text_are_refused(field: str, value: object, words: str) -> None:
-    fields = {"tool": "t", "thread": "x", "args": {}, field: (value,) if field == "agents" else value}
+    fields: dict[str, Any] = {"tool": "t", "thread": "x", "args": {}}
+    fields[field] = (value,) if field == "agents" else value
     with pytest.raises(InvalidAction, match=f"`{field}.*{words}"):
-        Action(**fields)  # pyright: ignore[reportArgumentType] - what is refused
+        Action(**fields)
 
 
 @pytest.mark.parametrize("field", ["tool", "thread"])
 def test_an_empty_tool_or_thread_is_refused(field: str) -> None:
+    fields: dict[str, Any] = {"tool": "t", "thread": "x", "args": {}, field: ""}
     with pytest.raises(InvalidAction, match=f"`{field}` is empty"):
-        Action(**{"tool": "t", "thread": "x", "args": {}, field: ""})
+        Action(**fields)
 
 
 @pytest.mark.parametrize("confidence", [-0.01, 1.01, math.nan, math.inf])
