@@ -119,7 +119,7 @@ def test_a_totp_secret_can_come_from_the_environment(tmp_path: Path, monkeypatch
 def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     """A module with a policy in it."""
     (tmp_path / "rules_of_test.py").write_text("from tests.builders import POLICY\nother = 1\n")
-    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.syspath_prepend(str(tmp_path))  # pyright: ignore[reportUnknownMemberType] - pytest's own types
     yield "rules_of_test"
     sys.modules.pop("rules_of_test", None)
 
