@@ -259,7 +259,7 @@ class Conversation:
         self.show()
 
     def _wait(self) -> Approval:
-        self.say("Left waiting; nothing was decided.", LABEL)
+        self.say("Left waiting.", LABEL)
         return self.inbox.get(self.approval_id)
 
     def _how_to_approve(self) -> Text:

@@ -33,7 +33,7 @@ def test_the_inbox_as_json_is_one_document_with_the_cursor_of_the_next_page(offi
     first = office.run("inbox", "--json", "--limit", "2").json
     rest = office.run("inbox", "--json", "--limit", "2", "--after", str(first["next"])).json
     found = [*_listed(first), *_listed(rest)]
-    assert {each["id"] for each in found} == names
+    assert {str(each["id"]) for each in found} == names
     assert rest["next"] is None
 
 
