@@ -92,10 +92,11 @@ def _context(
 
 
 _PEM_BREAK = r"(?:\s|\\[nr])*+"
+# An atomic group, because before Python 3.11.5 `(...)*+` keeps what its last, failed turn had read.
 _PEM = (
     r"(?P<s>-----BEGIN (?:[A-Z]{2,12} ){0,2}PRIVATE KEY(?: BLOCK)?-----"
-    rf"(?:{_PEM_BREAK}(?:Proc-Type|DEK-Info|Version|Comment): ?[^\n\\]{{0,100}})*+"
-    rf"(?:{_PEM_BREAK}[A-Za-z0-9+/=]{{16,}}+)*+"
+    rf"(?>(?:{_PEM_BREAK}(?:Proc-Type|DEK-Info|Version|Comment): ?[^\n\\]{{0,100}})*)"
+    rf"(?>(?:{_PEM_BREAK}[A-Za-z0-9+/=]{{16,}}+)*)"
     rf"(?:{_PEM_BREAK}[A-Za-z0-9+/=]{{0,80}}{_PEM_BREAK}"
     r"-----END (?:[A-Z]{2,12} ){0,2}PRIVATE KEY(?: BLOCK)?-----)?)"
 )
