@@ -22,7 +22,7 @@ from sayso.approvals import (
 )
 from sayso.clock import Clock, ManualClock, SystemClock
 from sayso.gate import AsyncGate, Gate
-from sayso.guard import acting
+from sayso.guard import acting, running
 from sayso.inbox import Answer, Inbox
 from sayso.policy import Context, Money, Outcome, Policy, Rule, Verdict
 from sayso.presentation import Presentation, present
@@ -65,4 +65,5 @@ __all__ = [
     "acting",
     "open_store",
     "present",
+    "running",
 ]

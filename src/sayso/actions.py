@@ -46,6 +46,16 @@ UNTRUSTED = frozenset({Origin.TOOL, Origin.WEB})
 """Origins that somebody outside may have written."""
 
 
+def nothing() -> dict[str, Json]:
+    """Return a mapping of nothing."""
+    return {}
+
+
+def no_origins() -> dict[str, Origin]:
+    """Return a mapping of no argument to its origin."""
+    return {}
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Action:
     """One call an agent wants to make.
@@ -73,8 +83,8 @@ class Action:
     agents: tuple[str, ...] = ()
     requested_by: str = "agent"
     confidence: float | None = None
-    origins: Mapping[str, Origin] = field(default_factory=dict[str, Origin])
-    facts: Mapping[str, Json] = field(default_factory=dict[str, Json])
+    origins: Mapping[str, Origin] = field(default_factory=no_origins)
+    facts: Mapping[str, Json] = field(default_factory=nothing)
     canonical_args: bytes = field(init=False, repr=False, compare=False)
     digest: str = field(init=False)
 
@@ -166,7 +176,7 @@ def canonical(value: object, where: str = "value", limit: int = MAX_BYTES) -> by
             f"`{where}` takes {len(data):,} bytes, and at most {limit:,} are allowed",
             hint="pass a reference to large content instead of the content",
         )
-    return data
+    return bytes(memoryview(data))  # orjson's own result keeps a buffer of 8 KiB
 
 
 def parse_args(text: str | bytes) -> dict[str, Json]:

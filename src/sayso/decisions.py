@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
-from sayso.actions import Action, Json
+from sayso.actions import Action, Json, nothing
 from sayso.approvals import (
     Approval,
     Cause,
@@ -55,7 +55,7 @@ class Event:
     approval_id: str = ""
     by: str = ""
     via: str = ""
-    data: Mapping[str, Json] = field(default_factory=dict[str, Json])
+    data: Mapping[str, Json] = field(default_factory=nothing)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

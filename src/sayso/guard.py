@@ -74,6 +74,23 @@ def acting(
         _CALLER.reset(token)
 
 
+_RUNNING: ContextVar[Settlement | None] = ContextVar("sayso_running", default=None)
+
+
+def running() -> Settlement | None:
+    """Return what lets the guarded function run that is running now, to renew its lease."""
+    return _RUNNING.get()
+
+
+@contextmanager
+def _running(settlement: Settlement) -> Generator[None]:
+    token = _RUNNING.set(settlement)
+    try:
+        yield
+    finally:
+        _RUNNING.reset(token)
+
+
 class SyncDoor(Protocol):
     """What guarding a plain function needs of a gate."""
 
@@ -116,7 +133,8 @@ def guard_function(function: Callable[P, R], door: SyncDoor, tool: str) -> Calla
         if settlement.permit is None:
             return function(*call.args, **call.kwargs)
         try:
-            result = function(*call.args, **call.kwargs)
+            with _running(settlement):
+                result = function(*call.args, **call.kwargs)
         except Exception as error:
             door.complete(settlement, error=_described(error))
             raise
@@ -146,7 +164,8 @@ def guard_coroutine(
         if settlement.permit is None:
             return await function(*call.args, **call.kwargs)
         try:
-            result = await function(*call.args, **call.kwargs)
+            with _running(settlement):
+                result = await function(*call.args, **call.kwargs)
         except Exception as error:
             await door.acomplete(settlement, error=_described(error))
             raise

@@ -37,6 +37,7 @@ from sayso.decisions import (
 from sayso.errors import DigestMismatch, InvalidAction, InvalidEdit, NotFound, PartsUnopened, ProofMissing
 from sayso.policy import Outcome, Policy, Verdict, stricter
 from sayso.presentation import Presentation, present
+from sayso.scanner import redact_text
 from sayso.settling import new_approval
 from sayso.stores.base import Alter, Page, Store
 from sayso.waiting import send, waiting_on
@@ -210,7 +211,7 @@ class Inbox:
             refusal = may_decide(replace(approval, decisions=()), person)
             if refusal:
                 raise refusal
-            return reconcile(approval, now, ran=ran, by=person.id, via=person.via, note=note)
+            return reconcile(approval, now, ran=ran, by=person.id, via=person.via, note=redact_text(note))
 
         return self.store.write(Alter(approval_id=approval_id, step=step)).approval
 

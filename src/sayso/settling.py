@@ -27,8 +27,8 @@ from sayso.errors import (
     Withdrawn,
 )
 from sayso.policy import Context, Outcome, Verdict, stricter
+from sayso.scanner import redact_text
 from sayso.stores.base import Alter, Open, Write
-
 
 ID_DIGITS = 20
 """How many hexadecimal digits name an approval: 80 bits, so that no two ever meet."""
@@ -289,25 +289,30 @@ class Settling:
         The place is taken before the approval is stored or read, so that no answer is missed.
         A cancelled agent takes its request back.
         """
-        place = cast("Place", (yield Expect(approval.id, approval.deadline, holder)))
-        answer = self._answer(approval.id, place, first)
+        answer = self._answer(approval, holder, first)
+        return (yield from _undone_if_cancelled(answer, approval.id, _take_back(holder)))
+
+    def _answer(self, approval: Approval, holder: str, first: Open | None) -> Flow[Approval]:
+        place = yield from _place(approval, holder)
         try:
-            return (yield from _undone_if_cancelled(answer, approval.id, _take_back(holder), place))
+            if first is not None:
+                approval = (yield from _write(first)).approval
+            else:
+                approval = yield from _read(approval.id)
+            while approval.status is Status.PENDING:
+                place.wake_after(approval.deadline)  # an earlier run may have opened it, with a deadline of its own
+                woken = yield Await(place)
+                if isinstance(woken, Approval):
+                    approval = woken
+                    continue
+                approval = (yield from _write(Alter(approval_id=approval.id, step=expire))).approval
+                if approval.status is Status.PENDING:
+                    # A place wakes once: take another before reading what may have been missed.
+                    place.drop()
+                    place = yield from _place(approval, holder)
+                    approval = yield from _read(approval.id)
         finally:
             place.drop()
-
-    def _answer(self, approval_id: str, place: Place, first: Open | None) -> Flow[Approval]:
-        if first is not None:
-            approval = (yield from _write(first)).approval
-        else:
-            approval = yield from _read(approval_id)
-        while approval.status is Status.PENDING:
-            place.wake_after(approval.deadline)  # an earlier run may have opened it, with a deadline of its own
-            woken = yield Await(place)
-            if isinstance(woken, Approval):
-                approval = woken
-            else:
-                approval = (yield from _write(Alter(approval_id=approval_id, step=expire))).approval
         return approval
 
     def _start(self, approval: Approval, holder: str, context: Context | None) -> Flow[Approval]:
@@ -343,7 +348,7 @@ class Settling:
             # What an edited action relies on was not read when the person chose its arguments.
             changed = "" if approval.edited and not action.facts else _fact_changes(action.facts, facts)
             if changed:
-                why = f"it was approved under other circumstances: {changed}"
+                why = redact_text(f"it was approved under other circumstances: {changed}")
                 fresh = replace(action, facts=facts)
                 renewed = new_approval(fresh, verdict, tightened or approval.terms, self._now(), approval.id)
                 return why, replace(renewed, why=why)
@@ -414,7 +419,7 @@ def _stop(held: bool, step: Callable[[Approval, Millis], Change]) -> Callable[[A
 
 
 def _undone_if_cancelled(
-    flow: Flow[T], approval_id: str, undo: Callable[[Approval, Millis], Change], place: Place | None = None
+    flow: Flow[T], approval_id: str, undo: Callable[[Approval, Millis], Change]
 ) -> Flow[T]:
     """Go through a flow, and undo what it wrote when the agent is cancelled in the middle of it.
 
@@ -425,15 +430,13 @@ def _undone_if_cancelled(
     except (SaysoError, GeneratorExit):
         raise
     except BaseException:
-        if place is not None:
-            place.drop()
         with suppress(SaysoError):
             yield Alter(approval_id=approval_id, step=undo)
         raise
 
 
 def _let_go(holder: str) -> Callable[[Approval, Millis], Change]:
-    def step(approval: Approval, now: Millis) -> Change:
+    def step(approval: Approval, _now: Millis) -> Change:
         if approval.permit is None or not _is_held(approval, holder):
             return Change(approval=approval)
         return release(approval, approval.permit, holder)
@@ -461,6 +464,10 @@ def _fact_changes(before: Mapping[str, Json], after: Mapping[str, Json]) -> str:
         if was.get(name) != now.get(name)
     ]
     return "; ".join(changes)
+
+
+def _place(approval: Approval, holder: str) -> Flow[Place]:
+    return cast("Place", (yield Expect(approval.id, approval.deadline, holder)))
 
 
 def _write(write: Write) -> Flow[Change]:

@@ -16,7 +16,7 @@ from sayso.errors import PolicyError
 from sayso.policy.conditions import Condition, nearest
 from sayso.policy.fields import Reader
 from sayso.policy.money import Money
-from sayso.policy.rules import Price, Rule
+from sayso.policy.rules import Price, Rule, implied
 from sayso.policy.trees import Tree, read_tree
 from sayso.policy.verdicts import Outcome
 
@@ -38,7 +38,9 @@ _TOOL = (
     "window",
     "lease",
 )
-_SAYS_HOW_TO_ASK = frozenset({"when", "unless", "decisions", "confirm", "approvers", "description", "schema"})
+_SAYS_HOW_TO_ASK = frozenset(
+    {"decisions", "confirm", "approvers", "description", "schema", "silence", "window"}
+)
 _SHORT: Mapping[str, tuple[Effect, Outcome]] = {
     "read": (Effect.READ, Outcome.ALLOW),
     "reversible": (Effect.REVERSIBLE, Outcome.ALLOW),
@@ -220,18 +222,11 @@ def _long(tool: str, tree: Tree, reader: Reader) -> _Parts:
             parts["cost"], parts["over"] = priced
     read = cast("_Parts", parts)
     if "outcome" not in found:
-        read["outcome"] = _implied(read.get("effect", Effect.IRREVERSIBLE), frozenset(found))
+        keys = found.keys()
+        read["outcome"] = implied(
+            read.get("effect", Effect.IRREVERSIBLE),
+            conditional=bool(keys & {"when", "unless"}),
+            limited=bool(keys & {"cost", "trusted"}),
+            says_how=bool(keys & _SAYS_HOW_TO_ASK),
+        )
     return read
-
-
-def _implied(effect: Effect, keys: frozenset[str]) -> Outcome:
-    """Return the outcome of an entry that names none.
-
-    What can be taken back passes, as in the short form, unless the entry says when or how to
-    ask; a cost limit or trusted arguments ask by themselves.
-    """
-    if effect is Effect.IRREVERSIBLE or keys & {"when", "unless"}:
-        return Outcome.ASK
-    if keys & {"cost", "trusted"}:
-        return Outcome.ALLOW
-    return Outcome.ASK if keys & _SAYS_HOW_TO_ASK else Outcome.ALLOW

@@ -53,7 +53,7 @@ class Rule:
     Args:
         tool: The tool's exact name, or a pattern with `*`, `?` or `[...]`.
         effect: What the tool does to the world; the worst effect among its rules counts.
-        outcome: What the rule says when its conditions hold.
+        outcome: What the rule says when its conditions hold; left out, what the rest implies.
         when: The rule holds only if this is true: a predicate or a CEL condition.
         unless: The rule holds only if this is false.
         decisions: The answers people may give.
@@ -76,7 +76,7 @@ class Rule:
 
     tool: str
     effect: Effect = Effect.IRREVERSIBLE
-    outcome: Outcome = Outcome.ASK
+    outcome: Outcome = cast("Outcome", None)  # what the rest of the rule implies
     when: Condition | Predicate | str | None = None
     unless: Condition | Predicate | str | None = None
     decisions: tuple[DecisionKind, ...] = ALL_DECISIONS
@@ -94,6 +94,8 @@ class Rule:
 
     def __post_init__(self) -> None:
         """Compile the conditions and refuse what cannot work."""
+        if cast("Outcome | None", self.outcome) is None:
+            object.__setattr__(self, "outcome", _implied_by(self))
         problems: list[str] = []
         for key in ("when", "unless"):
             problems += _compile(self, key)
@@ -125,6 +127,34 @@ class Rule:
         if not self.is_pattern:
             return self.tool == tool
         return fnmatchcase(tool, self.tool)
+
+
+def implied(effect: Effect, *, conditional: bool, limited: bool, says_how: bool) -> Outcome:
+    """Return the outcome of a rule that names none.
+
+    What can be taken back passes, unless the rule says when or how to ask; a cost limit or
+    trusted arguments ask by themselves.
+
+    Args:
+        effect: What the tool does.
+        conditional: Whether the rule says when.
+        limited: Whether it has a cost limit or trusted arguments.
+        says_how: Whether it says how to ask: decisions, proof, approvers, words, schema, silence, window.
+    """
+    if effect is Effect.IRREVERSIBLE or conditional:
+        return Outcome.ASK
+    return Outcome.ASK if says_how and not limited else Outcome.ALLOW
+
+
+def _implied_by(rule: Rule) -> Outcome:
+    how = (rule.decisions != ALL_DECISIONS, rule.confirm != ProofRule(), rule.approvers, rule.description)
+    waits = rule.silence is not None or rule.window is not None
+    return implied(
+        rule.effect,
+        conditional=rule.when is not None or rule.unless is not None,
+        limited=rule.cost is not None or bool(rule.trusted),
+        says_how=any(how) or waits or rule.args_schema is not None,
+    )
 
 
 def _compile(rule: Rule, key: str) -> Iterator[str]:

@@ -150,7 +150,7 @@ tools:
         ("deny", Outcome.DENY),
         ("{effect: read}", Outcome.ALLOW),
         ("{effect: reversible}", Outcome.ALLOW),
-        ("{effect: reversible, window: 5m}", Outcome.ALLOW),
+        ("{effect: reversible, window: 5m}", Outcome.ASK),
         ("{effect: reversible, confirm: code}", Outcome.ASK),
         ("{effect: reversible, approvers: {a: 1}}", Outcome.ASK),
         ("{effect: irreversible}", Outcome.ASK),
