@@ -169,7 +169,9 @@ def test_a_rejected_action_stays_rejected_when_policy_becomes_looser(
 ) -> None:
     with asking(gate, action(), inbox) as (asked, _):
         inbox.reject(asked, ANN)
-    looser = Gate(store=store, policy=Policy([Rule(tool="book_flight", when="args.price > 1000000")]), name="g2")
+    looser = Gate(
+        store=store, policy=Policy([Rule(tool="book_flight", when="args.price > 1000000")]), name="g2"
+    )
     with pytest.raises(Rejected):
         looser.claim(asked.id)
 
@@ -246,6 +248,41 @@ def test_what_the_agent_changes_while_it_waits_is_not_what_may_run(gate: Gate, i
 def test_calls_without_an_id_are_different_requests(gate: Gate) -> None:
     first, second = gate.open(action(call_id="")), gate.open(action(call_id=""))
     assert first.id != second.id
+
+
+class Counting:
+    """A store that counts what is written through it."""
+
+    def __init__(self, inner: Store) -> None:
+        self._inner = inner
+        self.writes = 0
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self._inner, name)
+
+    def write(self, write: object) -> object:
+        self.writes += 1
+        return self._inner.write(write)  # pyright: ignore[reportArgumentType] - passed on
+
+
+def test_an_agent_that_comes_with_a_shorter_deadline_waits_quietly_for_the_stored_one(
+    store: Store, inbox: Inbox, clock: ManualClock
+) -> None:
+    asked = Gate(store=store, policy=POLICY, name="earlier").open(action())
+    counting = Counting(store)
+    hasty = Gate(store=counting, policy=Policy([replace(BOOKING, window=60)]), name="later")  # pyright: ignore[reportArgumentType] - passes everything on
+    outcomes: list[Settlement] = []
+    agent = threading.Thread(target=lambda: outcomes.append(hasty.ask(action())), daemon=True)
+    agent.start()
+    soon(lambda: counting.writes == 1)
+    clock.advance(61)
+    soon(lambda: counting.writes == 2)
+    threading.Event().wait(0.1)
+    assert counting.writes == 2
+    inbox.reject(asked, ANN)
+    agent.join(10)
+    assert len(outcomes) == 1
+    assert isinstance(outcomes[0].refusal, Rejected)
 
 
 # -- open, settle, claim, complete -----------------------------------------------------------

@@ -94,6 +94,15 @@ def test_what_was_changed_inside_a_chain_is_found(tamper: Tamper) -> None:
     assert "entry" in report.first.message
 
 
+def test_what_is_missing_or_out_of_order_is_named_by_its_number() -> None:
+    entries = log(*LIFE)
+    gone = verify([*entries[:2], *entries[4:]]).first
+    moved = verify([*entries[:2], entries[3], entries[2], *entries[4:]])
+    assert gone is not None
+    assert gone.message == "before entry 6 (done): number 2 to 3 of thread `trip` is missing"
+    assert any("is out of order" in finding.message for finding in moved.findings)
+
+
 @guarantee("G7")
 def test_a_tail_that_was_cut_off_is_found_by_heads_and_by_checkpoints() -> None:
     entries, by = log(*LIFE), signer()
