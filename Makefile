@@ -17,10 +17,10 @@ demo: .venv/.ready ## watch an agent be held for a person; `make demo ARGS=--sil
 	@$(BIN)/sayso demo $(ARGS)
 
 test: .venv/.ready-dev ## run the tests; `make test ARGS="-k audit" WORKERS=0` runs some, in one process
-	$(BIN)/pytest -q -rs -n $(WORKERS) $(ARGS)
+	$(BIN)/pytest -q -rfEs -n $(WORKERS) $(ARGS)
 
 prove: .venv/.ready-dev ## run the long randomised proofs
-	$(BIN)/pytest -q -rs -n $(WORKERS) -m prove --hypothesis-profile=prove $(ARGS)
+	$(BIN)/pytest -q -rfEs -n $(WORKERS) -m prove --hypothesis-profile=prove $(ARGS)
 
 check: lint format-check types layers docs-check ## everything but the tests: style, types, layers, generated pages
 

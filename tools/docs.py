@@ -8,12 +8,13 @@ import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from tools import errors_page, guarantees_page
+from tools import cli_page, errors_page, guarantees_page
 
 ROOT = Path(__file__).parents[1]
 
 PAGES: dict[str, Callable[[], str]] = {
     "docs/guarantees.md": guarantees_page.render,
+    "docs/reference/cli.md": cli_page.render,
     "docs/reference/errors.md": errors_page.render,
 }
 """The generated pages: where each lies and what writes it."""

@@ -28,6 +28,8 @@ from sayso import (
     Person,
     Policy,
     Presentation,
+    ProofKind,
+    ProofRule,
     Reason,
     Resolution,
     Rule,
@@ -41,6 +43,7 @@ from sayso import (
     acting,
     open_store,
     present,
+    running,
 )
 from sayso.audit import Entry
 from sayso.clock import Millis
@@ -63,7 +66,7 @@ def an_action(action: Action) -> None:
 
 def a_policy(action: Action, context: Context) -> None:
     """A policy is its rules; its verdict is a value."""
-    rule = Rule(tool="pay", effect=Effect.IRREVERSIBLE)
+    rule = Rule(tool="pay", effect=Effect.IRREVERSIBLE, confirm=ProofRule(kind=ProofKind.CODE))
     policy = Policy([rule], unlisted=Outcome.DENY)
     assert_type(Policy.from_file("sayso.yaml"), Policy)
     assert_type(Policy.from_text("tools: {}"), Policy)
@@ -117,6 +120,7 @@ def guarded_functions(gate: Gate) -> None:
     book(212)  # pyright: ignore[reportArgumentType]
     book_named(seats=2)  # pyright: ignore[reportCallIssue]
     book("UA 212", 2)  # pyright: ignore[reportCallIssue]
+    assert_type(running(), Settlement | None)
     with acting(thread="t1", agents=("assistant", "booker"), origins={"flight": Origin.WEB}):
         book("UA 212")
 
