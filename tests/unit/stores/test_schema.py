@@ -11,6 +11,7 @@ from sayso.stores import open_store
 from sayso.stores.schema import connect, prepare, schema_version
 from sayso.stores.sql import migrations, queries
 from tests.builders import opened
+from tests.guarantees import guarantee
 
 
 def schema(connection: sqlite3.Connection) -> list[tuple[str, str, str]]:
@@ -97,3 +98,12 @@ def test_every_statement_runs_and_the_hot_ones_scan_no_table(tmp_path: Path) -> 
         assert "SCAN e" not in plans[name], plans[name]
         assert "TEMP B-TREE" not in plans[name] or name == "entries_of", plans[name]
     connection.close()
+
+
+@guarantee("G9")
+def test_every_connection_waits_for_the_disk_at_each_commit(tmp_path: Path) -> None:
+    connection = connect(str(tmp_path / "sayso.db"))
+    settings = ("journal_mode", "synchronous", "foreign_keys", "trusted_schema")
+    found = [connection.execute(f"PRAGMA {name}").fetchone()[0] for name in settings]
+    connection.close()
+    assert found == ["wal", 2, 1, 0]
