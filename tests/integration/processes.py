@@ -117,11 +117,8 @@ def write_without_room(pipe: Connection, path: str) -> None:
     refused: SaysoError | None = None
     for number in range(20, 20_000):
         try:
-            stored.append(
-                store.write(
-                    Open(approval=approval(action(call_id=str(number)), id=f"ap{number:05}"))
-                ).approval.id
-            )
+            large = action(args={"text": "x" * 50_000}, call_id=str(number))
+            stored.append(store.write(Open(approval=approval(large, id=f"ap{number:05}"))).approval.id)
         except SaysoError as error:
             refused = error
             break

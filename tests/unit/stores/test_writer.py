@@ -61,7 +61,7 @@ def test_a_lone_write_is_done_in_its_own_thread(writer: GroupWriter[int, str], l
     before = threading.active_count()
     assert writer.run(1) == "did 1"
     assert ledger.groups == [[1]]
-    assert threading.active_count() == before
+    assert threading.active_count() <= before
     writer.close()
 
 
@@ -142,7 +142,7 @@ def test_in_an_event_loop_no_thread_is_needed_while_the_disk_is_fast(
 
     before = threading.active_count()
     asyncio.run(asyncio.wait_for(agent(), 10))
-    assert threading.active_count() == before
+    assert threading.active_count() <= before
     assert [n for group in ledger.groups for n in group] == list(range(200))
     writer.close()
 
