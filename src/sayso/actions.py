@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from hashlib import sha256
-from typing import TypeAlias, cast
+from typing import Any, TypeAlias, cast
 
 import orjson
 import rfc8785
@@ -168,7 +168,9 @@ def canonical(value: object, where: str = "value", limit: int = MAX_BYTES) -> by
     """
     try:
         plain = _is_plain(value, MAX_DEPTH)
-        data = orjson.dumps(value, option=_PLAIN) if plain else rfc8785.dumps(cast("dict[str, str]", value))
+        data = orjson.dumps(value, option=_PLAIN)
+        if not plain or not (data.isascii() or _has_plain_keys(value)):
+            data = rfc8785.dumps(cast("dict[str, str]", value))
     except (_NotJson, orjson.JSONEncodeError, rfc8785.CanonicalizationError, RecursionError, UnicodeError):
         raise _explain(value, where) from None
     if len(data) > limit:
@@ -221,33 +223,31 @@ class _NotJson(Exception):  # noqa: N818 - a signal to explain, never leaves thi
     pass
 
 
-def _is_plain(value: object, room: int) -> bool:
-    """Return whether orjson writes this as RFC 8785 does; raise when it is not JSON at all.
-
-    The two differ in floats that ECMAScript writes otherwise, and in the order of keys
-    outside ASCII.
-    """
+def _is_plain(value: Any, room: int) -> bool:  # noqa: ANN401 - whatever a caller passed
+    """Return whether orjson writes the numbers of this as RFC 8785 does; raise when it is not JSON at all."""
     kind = type(value)
     if kind in _LEAVES:
         return True
     if kind is float:
-        return _is_plain_float(cast("float", value))
-    if room <= 0:
+        return _is_plain_float(value)
+    if room <= 0 or kind not in _CONTAINERS:
         raise _NotJson
+    items = value.values() if kind is dict else value
+    if _LEAVES.issuperset(map(type, items)):
+        return True
     plain = True
-    if kind is dict:
-        for key, item in cast("dict[object, object]", value).items():
-            if type(key) is not str:
-                raise _NotJson
-            if not key.isascii() or (type(item) not in _LEAVES and not _is_plain(item, room - 1)):
-                plain = False
-        return plain
-    if kind is list or kind is tuple:
-        for item in cast("list[object]", value):
-            if type(item) not in _LEAVES and not _is_plain(item, room - 1):
-                plain = False
-        return plain
-    raise _NotJson
+    for item in items:
+        if type(item) not in _LEAVES and not _is_plain(item, room - 1):
+            plain = False
+    return plain
+
+
+def _has_plain_keys(value: object) -> bool:
+    """Return whether sorting keys by code point, as orjson does, is sorting them as RFC 8785 does."""
+    if type(value) is dict:
+        keyed = cast("dict[str, object]", value)
+        return all(map(str.isascii, keyed)) and all(map(_has_plain_keys, keyed.values()))
+    return type(value) not in _CONTAINERS or all(map(_has_plain_keys, cast("list[object]", value)))
 
 
 def _is_plain_float(value: float) -> bool:
