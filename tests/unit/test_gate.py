@@ -145,6 +145,7 @@ def test_an_approved_action_gets_one_permit_which_is_spent_by_completing(
     with pytest.raises(ClaimRefused):
         gate.complete(settlement)
     assert kinds(store) == ["opened", "approved", "claimed", "done"]
+    assert gate.open(action()).id == asked.id
     again = gate.ask(action())
     assert not again.may_run
     with pytest.raises(ClaimRefused, match="started already"):
@@ -157,6 +158,7 @@ def test_a_rejected_action_stays_rejected_when_it_is_asked_again(gate: Gate, inb
         inbox.reject(asked, ANN, "too dear")
     with pytest.raises(Rejected, match="too dear"):
         settled(outcomes).check()
+    assert gate.open(action()).id == asked.id
     with pytest.raises(Rejected):
         gate.ask(action()).check()
     with pytest.raises(Rejected):
@@ -389,6 +391,7 @@ def test_a_lost_lease_leaves_the_outcome_unknown_and_nothing_runs_again(
     assert run_once(store).unknown == 0
     clock.advance(1)
     assert run_once(store).unknown == 1
+    assert gate.open(action()).id == asked.id
     for call in (lambda: gate.claim(asked.id), lambda: gate.ask(action()).check()):
         with pytest.raises(OutcomeUnknown):
             call()
@@ -624,6 +627,7 @@ def test_a_store_that_fails_for_a_moment_loses_neither_request_nor_decision(
     with pytest.raises(StoreError):
         gate.ask(action())
     assert inbox.get(asked.id).status is Status.APPROVED
+    assert gate.open(action()).id == asked.id
     assert gate.ask(action()).may_run
 
 
