@@ -31,7 +31,7 @@ format-check: .venv/.ready-dev
 	$(BIN)/ruff format --check
 
 types: .venv/.ready-dev
-	$(BIN)/pyright
+	$(BIN)/pyright --project pyproject.toml
 
 layers: .venv/.ready-dev
 	$(BIN)/lint-imports --no-logo
