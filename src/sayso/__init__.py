@@ -2,68 +2,82 @@
 
 An action meets the gate, policy gives a verdict, people give decisions from the inbox, the
 store remembers, the audit proves.
+
+Everything named here loads when it is first used, so that a small command starts at once.
 """
 
-from sayso.actions import Action, Json, Origin
-from sayso.approvals import (
-    Approval,
-    Decision,
-    DecisionKind,
-    Effect,
-    Permit,
-    Person,
-    ProofKind,
-    ProofRule,
-    Reason,
-    Resolution,
-    Silence,
-    Status,
-    Terms,
-)
-from sayso.clock import Clock, ManualClock, SystemClock
-from sayso.gate import AsyncGate, Gate
-from sayso.guard import acting, running
-from sayso.inbox import Answer, Inbox
-from sayso.policy import Context, Money, Outcome, Policy, Rule, Verdict
-from sayso.presentation import Presentation, present
-from sayso.settling import Settlement
-from sayso.stores import Store, open_store
+from importlib import import_module
 
-__all__ = [
-    "Action",
-    "Answer",
-    "Approval",
-    "AsyncGate",
-    "Clock",
-    "Context",
-    "Decision",
-    "DecisionKind",
-    "Effect",
-    "Gate",
-    "Inbox",
-    "Json",
-    "ManualClock",
-    "Money",
-    "Origin",
-    "Outcome",
-    "Permit",
-    "Person",
-    "Policy",
-    "Presentation",
-    "ProofKind",
-    "ProofRule",
-    "Reason",
-    "Resolution",
-    "Rule",
-    "Settlement",
-    "Silence",
-    "Status",
-    "Store",
-    "SystemClock",
-    "Terms",
-    "Verdict",
-    "acting",
-    "open_store",
-    "present",
-    "running",
-]
+_HOMES = {
+    "actions": (
+        "Action",
+        "Json",
+        "Origin",
+    ),
+    "approvals": (
+        "Approval",
+        "Decision",
+        "DecisionKind",
+        "Effect",
+        "Permit",
+        "Person",
+        "ProofKind",
+        "ProofRule",
+        "Reason",
+        "Resolution",
+        "Silence",
+        "Status",
+        "Terms",
+    ),
+    "clock": (
+        "Clock",
+        "ManualClock",
+        "SystemClock",
+    ),
+    "gate": (
+        "AsyncGate",
+        "Gate",
+    ),
+    "guard": (
+        "acting",
+        "running",
+    ),
+    "inbox": (
+        "Answer",
+        "Inbox",
+    ),
+    "policy": (
+        "Context",
+        "Money",
+        "Outcome",
+        "Policy",
+        "Rule",
+        "Verdict",
+    ),
+    "presentation": (
+        "Presentation",
+        "present",
+    ),
+    "settling": ("Settlement",),
+    "stores": (
+        "Store",
+        "open_store",
+    ),
+}
+_HOME = {name: home for home, names in _HOMES.items() for name in names}
+
+__all__ = sorted(_HOME)  # pyright: ignore[reportUnsupportedDunderAll] - the stub beside this file spells it out
+
+
+def __getattr__(name: str) -> object:
+    """Load a public name from its module."""
+    if name not in _HOME:
+        raise AttributeError(f"module `sayso` has no attribute `{name}`")
+    found: object = getattr(import_module(f"sayso.{_HOME[name]}"), name)
+    globals()[name] = found
+    return found
+
+
+def __dir__() -> list[str]:
+    """Return the public names."""
+    return __all__

@@ -214,9 +214,8 @@ _EXACT_LOW, _EXACT_HIGH = 1e-3, 1e15
 _EXPONENT_FROM = 1e21  # below it, RFC 8785 writes whole floats as integers
 
 
-_LEAVES = frozenset({str, int, bool, type(None)})
-_CONTAINERS = frozenset({dict, list, tuple})
-_CONTAINERS = frozenset({dict, list, tuple})
+_LEAVES: frozenset[type] = frozenset({str, int, bool, type(None)})
+_CONTAINERS: frozenset[type] = frozenset({dict, list, tuple})
 
 
 class _NotJson(Exception):  # noqa: N818 - a signal to explain, never leaves this module
@@ -225,7 +224,7 @@ class _NotJson(Exception):  # noqa: N818 - a signal to explain, never leaves thi
 
 def _is_plain(value: Any, room: int) -> bool:  # noqa: ANN401 - whatever a caller passed
     """Return whether orjson writes the numbers of this as RFC 8785 does; raise when it is not JSON at all."""
-    kind = type(value)
+    kind: type[object] = type(value)
     if kind in _LEAVES:
         return True
     if kind is float:
@@ -271,7 +270,7 @@ def _check_names(action: Action) -> None:
         canonical(action.facts, "facts")
     for name, origin in action.origins.items() if action.origins else ():
         _check_name("origins", name)
-        if not isinstance(origin, Origin):
+        if type(origin) is not Origin:
             raise InvalidAction(f"`origins.{name}` is {origin!r}, which is no origin", hint="pass an Origin")
 
 
@@ -313,11 +312,11 @@ def _first_fault(value: object, path: str, room: int) -> tuple[str, str, str] | 
             if MAX_INTEGER < abs(value) < _EXPONENT_FROM:
                 return path, "is a whole number beyond 2^53, which JSON readers round", "pass it as text"
             return None
-        case dict() | list() | tuple() if type(value) in _CONTAINERS and room <= 0:
+        case dict() | list() | tuple() if type(cast("object", value)) in _CONTAINERS and room <= 0:
             return path, f"nests deeper than {MAX_DEPTH} levels", "flatten the arguments"
-        case dict() if type(value) is dict:
+        case dict() if type(cast("object", value)) is dict:
             return _dict_fault(cast("dict[object, object]", value), path, room)
-        case list() | tuple() if type(value) in _CONTAINERS:
+        case list() | tuple() if type(cast("object", value)) in _CONTAINERS:
             items = enumerate(cast("list[object]", value))
             faults = (_first_fault(item, f"{path}[{place}]", room - 1) for place, item in items)
             return next((fault for fault in faults if fault), None)

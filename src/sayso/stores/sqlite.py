@@ -175,7 +175,7 @@ class SqliteStore:
         )
         for event, at, body in notes:
             transaction.append(event, at, body=body)
-        outcomes = [transaction.apply(job.work) for job in jobs]
+        outcomes: list[Outcome | None] = [transaction.apply(job.work) for job in jobs]
         transaction.finish()
         return outcomes
 
