@@ -11,7 +11,7 @@ from sayso.actions import Json
 from sayso.approvals import Decision, Reason
 from sayso.clock import elapsed
 from sayso.decisions import open_approval
-from sayso.settling import Settlement
+from sayso.settlement import Settlement
 from sayso.stores import Store, open_store
 from sayso.stores.base import Open
 

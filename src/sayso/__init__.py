@@ -58,7 +58,7 @@ _HOMES = {
         "Presentation",
         "present",
     ),
-    "settling": ("Settlement",),
+    "settlement": ("Settlement",),
     "stores": (
         "Store",
         "open_store",
@@ -66,7 +66,7 @@ _HOMES = {
 }
 _HOME = {name: home for home, names in _HOMES.items() for name in names}
 
-__all__ = sorted(_HOME)  # pyright: ignore[reportUnsupportedDunderAll] - the stub beside this file spells it out
+__all__ = sorted(_HOME)  # noqa: PLE0605  # pyright: ignore[reportUnsupportedDunderAll] - the stub spells it out
 
 
 def __getattr__(name: str) -> object:

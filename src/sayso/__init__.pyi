@@ -20,7 +20,7 @@ from sayso.guard import acting, running
 from sayso.inbox import Answer, Inbox
 from sayso.policy import Context, Money, Outcome, Policy, Rule, Verdict
 from sayso.presentation import Presentation, present
-from sayso.settling import Settlement
+from sayso.settlement import Settlement
 from sayso.stores import Store, open_store
 
 __all__ = [

@@ -314,7 +314,9 @@ def _copier(kind: type[R]) -> Callable[..., R]:
     names = [each.name for each in fields(kind)]  # pyright: ignore[reportArgumentType] - records are dataclasses
     parameters = ", ".join(f"{name}=_same" for name in names)
     lines = [f" _set_{name}(_copy, _record.{name} if {name} is _same else {name})" for name in names]
-    source = "\n".join([f"def _copier(_record, *, {parameters}):", " _copy = _new(_kind)", *lines, " return _copy"])
+    source = "\n".join(
+        [f"def _copier(_record, *, {parameters}):", " _copy = _new(_kind)", *lines, " return _copy"]
+    )
     setters = {f"_set_{name}": kind.__dict__[name].__set__ for name in names}
     space: dict[str, object] = {"_new": object.__new__, "_kind": kind, "_same": object(), **setters}
     exec(source, space)  # noqa: S102 - the source holds nothing but the names of our own fields

@@ -6,6 +6,7 @@ The only module that reads a clock. Everything else is handed a `Clock` or a pla
 import threading
 import time
 from collections.abc import Callable
+from datetime import UTC, datetime
 from typing import Protocol, TypeAlias
 
 Millis: TypeAlias = int
@@ -15,6 +16,11 @@ SECOND: int = 1000
 
 elapsed = time.monotonic
 """Returns seconds that only ever grow, for measuring how long something takes."""
+
+
+def clock_text(moment: Millis) -> str:
+    """Write an instant as `2026-12-01 14:05:00 UTC`."""
+    return datetime.fromtimestamp(moment // SECOND, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
 
 
 class Clock(Protocol):

@@ -143,12 +143,18 @@ def load_policy(name: str) -> Policy:
         try:
             found = getattr(importlib.import_module(module), attribute)
         except (ImportError, AttributeError) as error:
-            raise ConfigError(f"the policy `{name}` cannot be loaded: {error}", hint="name `package.module:policy`") from error
+            raise ConfigError(
+                f"the policy `{name}` cannot be loaded: {error}", hint="name `package.module:policy`"
+            ) from error
         if not isinstance(found, Policy):
-            raise ConfigError(f"`{name}` is a {type(found).__name__}, not a Policy", hint="name the Policy itself")
+            raise ConfigError(
+                f"`{name}` is a {type(found).__name__}, not a Policy", hint="name the Policy itself"
+            )
         return found
     if not Path(name).exists():
-        raise ConfigError(f"there is no policy file `{name}`", hint="write one, or mend `policy` in sayso.toml")
+        raise ConfigError(
+            f"there is no policy file `{name}`", hint="write one, or mend `policy` in sayso.toml"
+        )
     return Policy.from_file(Path(name))
 
 
@@ -198,5 +204,7 @@ def _secret(name: str, value: str) -> str:
         return value
     variable = value.removeprefix("env:")
     if variable not in os.environ:
-        raise ConfigError(f"the variable `{variable}` with the totp secret of `{name}` is not set", hint="set it")
+        raise ConfigError(
+            f"the variable `{variable}` with the totp secret of `{name}` is not set", hint="set it"
+        )
     return os.environ[variable]

@@ -8,7 +8,6 @@ in `docs/explanation/life-of-an-approval.md`.
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 
 from sayso.actions import Action, Json, nothing
 from sayso.approvals import (
@@ -23,7 +22,7 @@ from sayso.approvals import (
     Status,
     evolve,
 )
-from sayso.clock import SECOND, Millis
+from sayso.clock import SECOND, Millis, clock_text
 from sayso.errors import (
     AlreadyDecided,
     ClaimRefused,
@@ -35,6 +34,7 @@ from sayso.errors import (
     NotPermitted,
     SaysoError,
 )
+from sayso.quorum import AGREES, counted, missing
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -167,7 +167,7 @@ def may_decide(
         groups = " or ".join(f"`{group}`" for group in quorum)
         problem = f"`{name}` may not decide approval {approval.id}: it needs somebody from {groups}"
         return NotPermitted(problem, hint=hint, approval_id=approval.id)
-    if kind in _AGREES and any(given.person.id == person.id for given in _counted(approval)):
+    if kind in AGREES and any(given.person.id == person.id for given in counted(approval)):
         problem = f"`{name}` has approved {approval.id} already, and each approval needs another person"
         return NotPermitted(problem, hint=hint, approval_id=approval.id)
     return None
@@ -220,27 +220,10 @@ def resolve(approval: Approval, now: Millis) -> Resolution | None:
                 by=given.person.id,
                 message=given.message,
             )
-    counted = _counted(approval)
-    if not counted or missing(approval):
+    agreed = counted(approval)
+    if not agreed or missing(approval):
         return None
-    return Resolution(status=Status.APPROVED, cause=Cause.DECISION, at=now, by=counted[-1].person.id)
-
-
-def missing(approval: Approval) -> dict[str, int]:
-    """Return how many more approvals each group owes; a person counts for one group only."""
-    quorum = dict(approval.terms.quorum)
-    if not quorum:
-        return {} if _counted(approval) else {"anyone": 1}
-    seats = [group for group, needed in quorum.items() for _ in range(needed)]
-    taken: dict[int, int] = {}
-    people = _counted(approval)
-    for person in range(len(people)):
-        _seat(person, people, seats, taken, set())
-    owed: dict[str, int] = {}
-    for seat, group in enumerate(seats):
-        if seat not in taken:
-            owed[group] = owed.get(group, 0) + 1
-    return owed
+    return Resolution(status=Status.APPROVED, cause=Cause.DECISION, at=now, by=agreed[-1].person.id)
 
 
 def late(approval: Approval, decision: Decision, now: Millis) -> Change:
@@ -361,7 +344,9 @@ def lapse(approval: Approval, now: Millis) -> Change:
     return Change(approval=after, events=(_event(approval, "unknown", data=data),))
 
 
-def reconcile(approval: Approval, now: Millis, *, ran: bool, by: str, via: str = "", note: str = "") -> Change:
+def reconcile(
+    approval: Approval, now: Millis, *, ran: bool, by: str, via: str = "", note: str = ""
+) -> Change:
     """Settle an unknown outcome after a person or a check found out. It is never run again.
 
     Raises:
@@ -445,18 +430,12 @@ def already(approval: Approval) -> str:
     return f"already {resolution.status}{by} at {clock_text(resolution.at)}"
 
 
-def clock_text(moment: Millis) -> str:
-    """Write an instant as `2026-12-01 14:05:00 UTC`."""
-    return datetime.fromtimestamp(moment // SECOND, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
-
-
 _PAST = {
     DecisionKind.APPROVE: "approved",
     DecisionKind.EDIT: "edited",
     DecisionKind.REJECT: "rejected",
     DecisionKind.RESPOND: "responded",
 }
-_AGREES = frozenset({DecisionKind.APPROVE, DecisionKind.EDIT})
 _FINAL_KINDS = {DecisionKind.REJECT: Status.REJECTED, DecisionKind.RESPOND: Status.RESPONDED}
 _CLAIM_HINTS = {
     Status.PENDING: "wait until somebody decides",
@@ -512,22 +491,3 @@ def _is_backed(approval: Approval) -> bool:
     if ended.cause is Cause.SILENCE:
         return approval.terms.silence is Silence.ALLOW
     return not missing(approval)
-
-
-def _counted(approval: Approval) -> list[Decision]:
-    """Return the approvals that are about the action as it now stands, one a person."""
-    digest = approval.effective.digest
-    agreed = (given for given in approval.decisions if given.kind in _AGREES and given.digest == digest)
-    return list({given.person.id: given for given in agreed}.values())
-
-
-def _seat(person: int, people: list[Decision], seats: list[str], taken: dict[int, int], tried: set[int]) -> bool:
-    """Give this person a free seat of their groups, moving others where that makes room."""
-    for seat, group in enumerate(seats):
-        if seat in tried or group not in people[person].person.groups:
-            continue
-        tried.add(seat)
-        if seat not in taken or _seat(taken[seat], people, seats, taken, tried):
-            taken[seat] = person
-            return True
-    return False

@@ -18,7 +18,8 @@ from sayso.decisions import Change, Event, complete, reconcile, renew, withdraw
 from sayso.errors import Denied
 from sayso.guard import guard_coroutine, guard_function
 from sayso.policy import Context, Outcome, Policy, Verdict
-from sayso.settling import Await, Expect, Flow, Need, Note, Observe, Read, Reply, Settlement, Settling, T
+from sayso.settlement import Settlement
+from sayso.settling import Await, Expect, Flow, Need, Note, Observe, Read, Reply, Settling, T
 from sayso.stores.base import Alter, Store
 from sayso.waiting import LoopWaiter, ThreadWaiter, Ticket, send, waiting_on
 
@@ -60,7 +61,7 @@ class Gate:
         """Return what policy says about an action; changes nothing and asks nobody."""
         try:
             return self.policy.judge(action, context)
-        except Exception as error:  # fail closed: a policy that breaks denies
+        except Exception as error:  # noqa: BLE001 - fail closed: a policy that breaks denies
             return _fault(error)
 
     def ask(self, action: Action, context: Context | None = None) -> Settlement:
@@ -88,7 +89,9 @@ class Gate:
         """Return how an approval ended, applying its deadline; None while it is pending."""
         return self._run(self._settling.settle(approval_id))
 
-    def claim(self, approval_id: str, action: Action | None = None, context: Context | None = None) -> Settlement:
+    def claim(
+        self, approval_id: str, action: Action | None = None, context: Context | None = None
+    ) -> Settlement:
         """Take the permit of an approved action, once.
 
         Args:

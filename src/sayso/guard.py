@@ -14,7 +14,7 @@ from typing import ParamSpec, Protocol, TypeVar, cast
 
 from sayso.actions import Action, Json, Origin
 from sayso.errors import ClaimRefused, InvalidAction, SaysoError, UsageError
-from sayso.settling import Settlement
+from sayso.settlement import Settlement
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -197,7 +197,9 @@ def _bind(
     try:
         bound = signature.bind(*args, **kwargs)
     except TypeError as error:
-        raise InvalidAction(f"`{tool}` cannot be called like this: {error}", hint="nothing was asked or run") from None
+        raise InvalidAction(
+            f"`{tool}` cannot be called like this: {error}", hint="nothing was asked or run"
+        ) from None
     bound.apply_defaults()
     return bound
 

@@ -101,13 +101,17 @@ class Inbox:
             NotFound: No id, or more than one, starts like this.
         """
         if not approval_id.isascii():
-            raise NotFound(f"there is no approval {approval_id!a}", hint="list the open ones with `sayso inbox`")
+            raise NotFound(
+                f"there is no approval {approval_id!a}", hint="list the open ones with `sayso inbox`"
+            )
         found = self.store.find(approval_id) if approval_id else []
         if approval_id in found or len(found) == 1:
             return self.store.get(approval_id if approval_id in found else found[0])
         if found:
             names = ", ".join(found[:5])
-            raise NotFound(f"more than one approval starts with `{approval_id}`: {names}", hint="type more of it")
+            raise NotFound(
+                f"more than one approval starts with `{approval_id}`: {names}", hint="type more of it"
+            )
         return self.store.get(approval_id)
 
     def show(self, approval_id: str, *, opened: frozenset[str] = frozenset()) -> Presentation:

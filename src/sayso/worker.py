@@ -13,6 +13,7 @@ from sayso.audit import CheckpointFile, Signer, make_checkpoint
 from sayso.channels import Channel
 from sayso.clock import Millis
 from sayso.decisions import Change, expire, lapse
+from sayso.errors import StoreDamaged
 from sayso.presentation import present
 from sayso.stores.base import Alter, Notice, Store
 
@@ -30,12 +31,14 @@ class Pass:
     Args:
         expired: Approvals nobody answered in time.
         unknown: Actions whose lease ended without a report.
+        damaged: Overdue approvals whose rows cannot be trusted; they are left as they are.
         delivered: Notices that every channel took.
         checkpoint: The number of the checkpoint written, 0 for none.
     """
 
     expired: int = 0
     unknown: int = 0
+    damaged: int = 0
     delivered: int = 0
     checkpoint: int = 0
 
@@ -55,25 +58,36 @@ def run_once(
         checkpoints: Where signed checkpoints go, if any.
         signer: What signs them.
     """
-    expired, unknown = sweep(store)
+    expired, unknown, damaged = sweep(store)
     delivered = deliver(store, channels)
     number = checkpoint(store, checkpoints, signer) if checkpoints and signer else 0
-    return Pass(expired=expired, unknown=unknown, delivered=delivered, checkpoint=number)
+    return Pass(expired=expired, unknown=unknown, damaged=damaged, delivered=delivered, checkpoint=number)
 
 
-def sweep(store: Store) -> tuple[int, int]:
-    """Expire what is overdue and mark lapsed leases; return how many of each."""
+def sweep(store: Store) -> tuple[int, int, int]:
+    """Expire what is overdue and mark lapsed leases.
+
+    Returns:
+        How many expired, how many outcomes became unknown, and how many rows are damaged.
+
+    Raises:
+        StoreError: The store cannot be used.
+    """
     store.flush()
-    expired = unknown = 0
+    expired = unknown = damaged = 0
     while due := store.due(store.clock.now(), SWEEP):
         outcomes = store.write_many([Alter(approval_id=approval_id, step=_overdue) for approval_id in due])
         for outcome in outcomes:
-            if not isinstance(outcome, Change):
+            if not isinstance(outcome, Change | StoreDamaged):
                 raise outcome
-            if outcome.events:
-                unknown += outcome.approval.status is Status.UNKNOWN
-                expired += outcome.approval.status is not Status.UNKNOWN
-    return expired, unknown
+        changes = [outcome for outcome in outcomes if isinstance(outcome, Change)]
+        changed = [change.approval for change in changes if change.events]
+        damaged = len(outcomes) - len(changes)
+        unknown += sum(approval.status is Status.UNKNOWN for approval in changed)
+        expired += sum(approval.status is not Status.UNKNOWN for approval in changed)
+        if damaged == len(due):
+            break
+    return expired, unknown, damaged
 
 
 def checkpoint(store: Store, file: CheckpointFile, signer: Signer) -> int:
@@ -111,7 +125,10 @@ def deliver(store: Store, channels: Sequence[Channel]) -> int:
 def _tell(store: Store, notice: Notice, channels: Sequence[Channel]) -> bool:
     if not channels or notice.kind not in TOLD:
         return True
-    card = present(store.get(notice.approval_id), store.clock.now())
+    try:
+        card = present(store.get(notice.approval_id), store.clock.now())
+    except StoreDamaged:
+        return True  # there is nothing trustworthy to tell; the inbox names it
     try:
         for channel in channels:
             channel.announce(notice.kind, card)

@@ -16,7 +16,12 @@ def test_exported_names_exist_in_order_and_once() -> None:
 
 def test_the_stub_of_the_package_names_what_loads_when_it_is_used() -> None:
     stub = ast.parse((ROOT / "src/sayso/__init__.pyi").read_text("utf-8"))
-    names = {each.name: node.module for node in stub.body if isinstance(node, ast.ImportFrom) for each in node.names}
+    names = {
+        each.name: node.module
+        for node in stub.body
+        if isinstance(node, ast.ImportFrom)
+        for each in node.names
+    }
     assert sorted(names) == sayso.__all__
     assert {name: getattr(sys.modules[str(home)], name) for name, home in names.items()} == {
         name: getattr(sayso, name) for name in sayso.__all__
@@ -26,4 +31,3 @@ def test_the_stub_of_the_package_names_what_loads_when_it_is_used() -> None:
 def test_every_public_name_has_a_case_for_the_type_checker() -> None:
     used = {node.id for node in ast.walk(PUBLIC_API.tree) if isinstance(node, ast.Name)}
     assert set(sayso.__all__) - used == set()
-

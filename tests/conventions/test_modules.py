@@ -13,7 +13,7 @@ OURS = modules("src")
 LONGEST = {"src": 500, "bench": 500, "tools": 500, "tests": 800}
 """How many lines a module may have; tests are lists, and read like them."""
 
-LONGER: dict[str, int] = {"src/sayso/decisions.py": 533}
+LONGER: dict[str, int] = {}
 """Modules over the limit and how long they are; this may only shrink."""
 
 LONGEST_DOCSTRING = 12

@@ -12,7 +12,7 @@ from sayso import AsyncGate, Gate, Inbox, ManualClock, open_store
 from sayso.approvals import Approval, DecisionKind, Person, Status
 from sayso.audit import verify
 from sayso.errors import SaysoError, Withdrawn
-from sayso.settling import Settlement
+from sayso.settlement import Settlement
 from sayso.stores import Store
 from tests.builders import ANN, POLICY, WINDOW, action, soon
 from tests.guarantees import guarantee

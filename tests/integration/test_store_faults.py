@@ -31,6 +31,7 @@ from sayso.errors import (
 from sayso.stores import Alter, Open, Store
 from sayso.stores.sqlite import SqliteStore
 from sayso.waiting import send
+from sayso.worker import run_once
 from tests.builders import ANN, POLICY, action, approval, asking, opened
 from tests.guarantees import guarantee
 
@@ -314,6 +315,26 @@ def test_a_row_whose_arguments_were_changed_is_named_and_runs_nothing(path: Path
     assert store.statuses()[bad.id] == "approved"
     inbox.approve(inbox.show(good.id), ANN)
     assert gate.claim(good.id).may_run
+    store.close()
+
+
+@guarantee("G10")
+def test_a_damaged_row_is_named_and_hides_and_holds_up_nothing_else(path: Path) -> None:
+    clock = ManualClock()
+    store = open_store(path, clock=clock)
+    gate = Gate(store=store, policy=POLICY)
+    bad, good = gate.open(action(call_id="bad")), gate.open(action(call_id="good"))
+    store.close()
+    replace_in(path, "bodies", "1847.5", "9847.5", bad.seq)
+    store = open_store(path, clock=clock)
+    page = store.page()
+    assert [each.id for each in page.approvals] == [good.id]
+    assert page.damaged == (bad.id,)
+    clock.advance(10_000)
+    done = run_once(store)
+    assert (done.expired, done.damaged) == (1, 1)
+    assert store.get(good.id).status is Status.EXPIRED
+    assert store.statuses()[bad.id] == "pending"
     store.close()
 
 

@@ -21,6 +21,7 @@ from sayso.approvals import (
     Status,
     evolve,
 )
+from sayso.clock import clock_text
 from sayso.decisions import (
     Change,
     already,
@@ -28,7 +29,6 @@ from sayso.decisions import (
     check_message,
     check_open,
     claim,
-    clock_text,
     complete,
     decide,
     expire,

@@ -23,7 +23,7 @@ from sayso.errors import (
     Withdrawn,
 )
 from sayso.policy import Context, Verdict
-from sayso.settling import Settlement
+from sayso.settlement import Settlement
 from sayso.stores import Store
 from sayso.worker import run_once
 from tests.builders import ANN, BEN, BOOKING, LOOKUP, POLICY, T0, WINDOW, action, asking, soon

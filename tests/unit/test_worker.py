@@ -67,7 +67,7 @@ def test_a_pass_expires_what_is_overdue_and_a_second_pass_finds_nothing(
 def test_more_than_fit_in_one_transaction_expire_in_one_pass(store: Store, clock: ManualClock) -> None:
     opened(store, 700)
     clock.advance(WINDOW + 701)
-    assert sweep(store) == (700, 0)
+    assert sweep(store) == (700, 0, 0)
 
 
 def test_silence_that_allows_is_counted_and_left_to_be_claimed(store: Store, clock: ManualClock) -> None:

@@ -13,7 +13,7 @@ import orjson
 
 from sayso.audit.chain import Entry, genesis, link
 from sayso.audit.checkpoints import Checkpoint, line_hash, next_root
-from sayso.decisions import clock_text
+from sayso.clock import clock_text
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -142,7 +142,9 @@ def _read(entry: Entry, reading: _Reading) -> None:
     if n != last + 1:
         reading.findings.append(_gap(entry, last))
     elif link(previous, n, at, kind, approval_id, body) != given:
-        message = f"entry {seq} ({kind}, {clock_text(at)}) does not match its hash: it or its place was changed"
+        message = (
+            f"entry {seq} ({kind}, {clock_text(at)}) does not match its hash: it or its place was changed"
+        )
         reading.findings.append(Finding(question="integrity", seq=seq, message=message))
     reading.heads[thread] = (n, given)
     reading.entries += 1
@@ -156,8 +158,12 @@ def _read(entry: Entry, reading: _Reading) -> None:
 
 def _gap(entry: Entry, last: int) -> Finding:
     missing = f"{last + 1}" if entry.n == last + 2 else f"{last + 1} to {entry.n - 1}"
-    problem = f"number {missing} of thread `{entry.thread}` is missing" if entry.n > last else "is out of order"
-    return Finding(question="integrity", seq=entry.seq, message=f"before entry {entry.seq} ({entry.kind}): {problem}")
+    problem = (
+        f"number {missing} of thread `{entry.thread}` is missing" if entry.n > last else "is out of order"
+    )
+    return Finding(
+        question="integrity", seq=entry.seq, message=f"before entry {entry.seq} ({entry.kind}): {problem}"
+    )
 
 
 def _check_person(entry: Entry, reading: _Reading) -> None:

@@ -34,8 +34,8 @@ from sayso.cli.printing import (
     terminal,
 )
 from sayso.cli.records import entry_json
+from sayso.clock import clock_text
 from sayso.config import Parts
-from sayso.decisions import clock_text
 from sayso.errors import ConfigError, UsageError
 from sayso.presentation import visible
 from sayso.worker import checkpoint as sign_checkpoint

@@ -6,7 +6,7 @@ from sayso.actions import Json
 from sayso.audit import Entry
 from sayso.cli.printing import Column
 from sayso.cli.records import body_of
-from sayso.decisions import clock_text
+from sayso.clock import clock_text
 from sayso.presentation import visible
 
 HISTORY = (

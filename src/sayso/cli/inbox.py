@@ -84,9 +84,19 @@ def inbox(
         page = door.page(status=None if all_ else status, after=after, limit=limit)
         now = door.store.clock.now()
     if as_json:
-        print_json({"approvals": [approval_json(each, now) for each in page.approvals], "next": page.next})
+        print_json(
+            {
+                "approvals": [approval_json(each, now) for each in page.approvals],
+                "next": page.next,
+                "damaged": list(page.damaged),
+            }
+        )
         return
-    if not page.approvals:
+    for damaged in page.damaged:
+        print_remark(
+            f"{damaged} cannot be trusted: its row was changed or damaged; run `sayso audit verify`."
+        )
+    if not page.approvals and not page.damaged:
         print_remark(
             "Nothing waits for a decision." if status is Status.PENDING and not all_ else "Nothing here."
         )

@@ -11,8 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from sayso.actions import Json
-from sayso.clock import SECOND, Millis
-from sayso.decisions import clock_text
+from sayso.clock import SECOND, Millis, clock_text
 
 WIDEST = 110
 """How wide a card or table gets, in columns; longer lines are hard to read."""

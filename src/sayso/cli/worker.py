@@ -68,9 +68,14 @@ def _run(parts: Parts, channel: Channel, interval: float, *, as_json: bool) -> N
     while not ended.is_set():
         if stirred.wait(interval) and not ended.is_set():
             stirred.clear()
-            expired, unknown = sweep(parts.store)
+            expired, unknown, damaged = sweep(parts.store)
             _say(
-                Pass(expired=expired, unknown=unknown, delivered=deliver(parts.store, [channel])),
+                Pass(
+                    expired=expired,
+                    unknown=unknown,
+                    damaged=damaged,
+                    delivered=deliver(parts.store, [channel]),
+                ),
                 as_json=as_json,
             )
         else:
@@ -83,7 +88,7 @@ def _pass(parts: Parts, channel: Channel) -> Pass:
 
 def _say(done: Pass, *, as_json: bool, always: bool = False) -> None:
     """Print what a pass did, if it did anything."""
-    did = done.expired or done.unknown or done.checkpoint
+    did = done.expired or done.unknown or done.checkpoint or done.damaged
     if not (did or always):
         return
     if as_json:
@@ -91,6 +96,7 @@ def _say(done: Pass, *, as_json: bool, always: bool = False) -> None:
             {
                 "expired": done.expired,
                 "unknown": done.unknown,
+                "damaged": done.damaged,
                 "delivered": done.delivered,
                 "checkpoint": done.checkpoint,
             }
@@ -99,3 +105,5 @@ def _say(done: Pass, *, as_json: bool, always: bool = False) -> None:
     signed = f", checkpoint {done.checkpoint} signed" if done.checkpoint else ""
     told = plural(done.delivered, "notice")
     print_line(f"{done.expired} expired, {done.unknown} of unknown outcome, {told} delivered{signed}")
+    if done.damaged:
+        print_line(f"{plural(done.damaged, 'overdue approval')} cannot be trusted: run `sayso audit verify`.")

@@ -14,7 +14,7 @@ from sayso.demo.models import Call, Message, Model
 from sayso.demo.tools import Tool, ToolFailed
 from sayso.errors import InvalidAction, Withdrawn
 from sayso.gate import Gate
-from sayso.settling import Settlement
+from sayso.settlement import Settlement
 
 AGENT = "travel-agent"
 MOST_TURNS = 16

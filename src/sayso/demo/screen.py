@@ -13,7 +13,8 @@ from rich.text import Text
 
 from sayso.actions import Json
 from sayso.approvals import Approval
-from sayso.decisions import already, clock_text
+from sayso.clock import clock_text
+from sayso.decisions import already
 from sayso.demo.agent import Ended, Said
 from sayso.errors import DecisionRefused
 from sayso.presentation import visible

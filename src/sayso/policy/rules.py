@@ -76,7 +76,7 @@ class Rule:
 
     tool: str
     effect: Effect = Effect.IRREVERSIBLE
-    outcome: Outcome = cast("Outcome", None)  # what the rest of the rule implies
+    outcome: Outcome = cast("Outcome", None)  # noqa: RUF009 - what the rest of the rule implies
     when: Condition | Predicate | str | None = None
     unless: Condition | Predicate | str | None = None
     decisions: tuple[DecisionKind, ...] = ALL_DECISIONS

@@ -4,8 +4,8 @@ from pathlib import Path
 
 from sayso.clock import Clock, SystemClock
 from sayso.errors import ConfigError
-from sayso.stores.memory import MemoryStore
 from sayso.stores.base import Alter, Notice, Open, Page, Step, Store, Write
+from sayso.stores.memory import MemoryStore
 
 __all__ = ["Alter", "Notice", "Open", "Page", "Step", "Store", "Write", "open_store"]
 
@@ -25,7 +25,9 @@ def open_store(url: str | Path = "sayso.db", *, clock: Clock | None = None, migr
     text = str(url)
     scheme, separator, rest = text.partition("://")
     if separator and scheme != "sqlite":
-        raise ConfigError(f"no store is called `{scheme}`", hint="use a file path, sqlite:///path.db or :memory:")
+        raise ConfigError(
+            f"no store is called `{scheme}`", hint="use a file path, sqlite:///path.db or :memory:"
+        )
     path = rest.removeprefix("/") if separator else text
     if path == ":memory:":
         return MemoryStore(clock=clock or SystemClock())

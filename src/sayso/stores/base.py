@@ -62,10 +62,17 @@ class Notice(NamedTuple):
 
 
 class Page(NamedTuple):
-    """A page of approvals and the cursor of the next one, None at the end."""
+    """A page of approvals, the cursor of the next one, and what of the page cannot be read.
+
+    Args:
+        approvals: The approvals.
+        next: The cursor of the next page, None at the end.
+        damaged: The ids of rows that do not match their digest; nothing of them may run.
+    """
 
     approvals: tuple[Approval, ...]
     next: str | None
+    damaged: tuple[str, ...] = ()
 
 
 class Store(Protocol):
@@ -187,7 +194,9 @@ def check_limit(limit: int) -> None:
         UsageError: It is not at least 1.
     """
     if limit < 1:
-        raise UsageError(f"the limit of a page must be at least 1, got {limit}", hint="pass how many to return")
+        raise UsageError(
+            f"the limit of a page must be at least 1, got {limit}", hint="pass how many to return"
+        )
 
 
 def read_cursor(cursor: str) -> tuple[int, int]:
@@ -226,7 +235,9 @@ def sealed(event: Event) -> str:
         f"{event.thread} {event.kind} {event.approval_id}".encode()
         return seal(event)
     except (TypeError, UnicodeError) as error:
-        raise InvalidAction(f"`{event.kind}` cannot be written down: {error}", hint="use plain JSON values") from error
+        raise InvalidAction(
+            f"`{event.kind}` cannot be written down: {error}", hint="use plain JSON values"
+        ) from error
 
 
 def not_found(approval_id: str) -> NotFound:

@@ -124,7 +124,8 @@ def write_state(approval: Approval) -> str:
         state["decisions"] = [_decision_fields(decision) for decision in approval.decisions]
     if approval.challenges:
         state["challenges"] = [
-            [code.session, code.digest, code.salt, code.hash, code.until, code.tries] for code in approval.challenges
+            [code.session, code.digest, code.salt, code.hash, code.until, code.tries]
+            for code in approval.challenges
         ]
     if approval.permit:
         state["permit"] = [approval.permit.digest, approval.permit.holder, approval.permit.until]
@@ -177,7 +178,9 @@ def _read_approval(row: Row, terms: Terms) -> Approval:
         )
         if challenges
         else (),
-        permit=Permit(approval_id=row.id, digest=permit[0], holder=permit[1], until=permit[2]) if permit else None,
+        permit=Permit(approval_id=row.id, digest=permit[0], holder=permit[1], until=permit[2])
+        if permit
+        else None,
         resolution=_read_resolution(ended) if ended else None,
     )
 
@@ -220,7 +223,9 @@ def _read_fields(found: Fields) -> Fields:
 
 
 def _read_edited(found: Fields) -> Action:
-    return Action.stored(cast("str", found["args"]).encode(), cast("str", found["digest"]), _read_fields(found))
+    return Action.stored(
+        cast("str", found["args"]).encode(), cast("str", found["digest"]), _read_fields(found)
+    )
 
 
 def _decision_fields(decision: Decision) -> Fields:

@@ -40,9 +40,11 @@ class Doorbell:
         self._socket: socket.socket | None = None
         self._thread: threading.Thread | None = None
         self._closed = threading.Event()
-        self._ringer = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) if hasattr(socket, "AF_UNIX") else None
+        self._ringer = (
+            socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) if hasattr(socket, "AF_UNIX") else None
+        )
         if self._ringer:
-            self._ringer.setblocking(False)
+            self._ringer.settimeout(0)
 
     def ring(self, approval_ids: Sequence[str]) -> None:
         """Tell every other listening process which approvals changed."""

@@ -170,7 +170,8 @@ def explained(error: sqlite3.Error, path: str) -> StoreError:
     match code:
         case sqlite3.SQLITE_FULL:
             return StoreFull(
-                f"the disk that holds `{path}` is full, nothing was saved", hint="free some space, then try again"
+                f"the disk that holds `{path}` is full, nothing was saved",
+                hint="free some space, then try again",
             )
         case sqlite3.SQLITE_READONLY:
             return StoreReadOnly(
@@ -191,4 +192,6 @@ def explained(error: sqlite3.Error, path: str) -> StoreError:
                 f"`{path}` is not a SQLite file, or it is damaged", hint="restore it from a backup"
             )
         case _:
-            return StoreUnavailable(f"the store `{path}` failed: {error}", hint="nothing was saved; try again")
+            return StoreUnavailable(
+                f"the store `{path}` failed: {error}", hint="nothing was saved; try again"
+            )

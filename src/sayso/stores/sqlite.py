@@ -15,7 +15,7 @@ from sayso.approvals import Approval, Status, Terms
 from sayso.audit import Entry
 from sayso.clock import Clock, Millis
 from sayso.decisions import Change, Event
-from sayso.errors import StoreUnavailable
+from sayso.errors import StoreDamaged, StoreUnavailable
 from sayso.stores.base import (
     Changed,
     Notice,
@@ -93,16 +93,16 @@ class SqliteStore:
         """Do one write; see `Store.write`."""
         change = self._writer.run(write)
         if change is None:
-            raise StoreUnavailable("the write came to nothing", hint="this is a defect in Sayso; please report it")
+            raise StoreUnavailable(
+                "the write came to nothing", hint="this is a defect in Sayso; please report it"
+            )
         return settled(change)
 
     def write_many(self, writes: Sequence[Write]) -> list[Outcome]:
         """Do many writes; see `Store.write_many`."""
         return [outcome_of(outcome) for outcome in self._writer.run_many(writes)]
 
-    def submit(
-        self, write: Write, done: Callable[[Outcome], None], loop: EventLoop | None = None
-    ) -> None:
+    def submit(self, write: Write, done: Callable[[Outcome], None], loop: EventLoop | None = None) -> None:
         """Do one write without waiting; see `Store.submit`."""
         self._writer.submit(write, lambda outcome: done(outcome_of(outcome)), loop)
 
@@ -126,6 +126,7 @@ class SqliteStore:
     def delivered(self, notice: Notice) -> None:
         """Remember that everything up to this notice was told."""
         with self._writer.exclusive(), explain(self.path):
+            self._undo_unfinished()
             begin(self._writing, wait=True)
             self._writing.execute(self._sql["move_cursor"], (OUTBOX, notice.seq))
             self._writing.execute("COMMIT")
@@ -134,6 +135,7 @@ class SqliteStore:
         """Begin a transaction and run a group's statements; see `Transactions.start`."""
         self._commits += 1
         try:
+            self._undo_unfinished()
             if self._commits == SETTLED:
                 presize_log(self._writing, self.path)
             if not begin(self._writing, wait=wait):
@@ -158,14 +160,13 @@ class SqliteStore:
         except sqlite3.Error as error:
             self._fail(jobs, error)
             return
+        self._noted = []
         for job, outcome in zip(jobs, self._outcomes, strict=True):
             job.end(outcome)
             if isinstance(outcome, Change):
                 self._remember(outcome.approval)
 
-    def _fill(
-        self, jobs: Sequence[Job[Write | None, Change]], notes: list[Noted]
-    ) -> list[Outcome | None]:
+    def _fill(self, jobs: Sequence[Job[Write | None, Change]], notes: list[Noted]) -> list[Outcome | None]:
         transaction = Transaction(
             self._writing,
             self.clock.now(),
@@ -189,6 +190,13 @@ class SqliteStore:
         for job in jobs:
             self.start([job], wait=True)
             self.finish([job])
+
+    def _undo_unfinished(self) -> None:
+        """Undo what an interrupt or a fault left open; nobody was told that it was saved."""
+        if self._writing.in_transaction:
+            self._roll_back()
+            self._give_back(self._noted)
+            self._noted = []
 
     def _roll_back(self) -> None:
         self._cache.clear()
@@ -253,8 +261,15 @@ class SqliteStore:
                 rows = self._reading.execute(self._sql["page_all"], (seq or 2**63 - 1, limit)).fetchall()
             else:
                 rows = self._reading.execute(self._sql["page"], (status.value, rank, seq, limit)).fetchall()
-            found = tuple(self._decode(Row._make(row[:-1]), self._reading) for row in rows)
-        return Page(found, f"{rows[-1][-1]}-{found[-1].seq}" if len(found) == limit else None)
+            found: list[Approval] = []
+            damaged: list[str] = []
+            for row in rows:
+                try:
+                    found.append(self._decode(Row._make(row[:-1]), self._reading))
+                except StoreDamaged:
+                    damaged.append(row[1])
+        following = f"{rows[-1][-1]}-{rows[-1][0]}" if len(rows) == limit else None
+        return Page(tuple(found), following, tuple(damaged))
 
     def counts(self) -> Mapping[Status, int]:
         """Return how many approvals are in each status."""
@@ -357,4 +372,3 @@ class SqliteStore:
 
 
 _KEPT = frozenset({Status.PENDING, Status.APPROVED, Status.RUNNING})
-

@@ -181,4 +181,3 @@ class Transaction:
             row = row or self._execute(self._sql["insert_terms"], (text,)).fetchone()
             known = self._terms_ids[text] = row[0]
         return known
-

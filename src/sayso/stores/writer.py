@@ -17,6 +17,8 @@ from functools import partial
 from time import perf_counter
 from typing import Generic, Protocol, TypeVar
 
+from sayso.errors import StoreUnavailable
+
 Work = TypeVar("Work")
 Result = TypeVar("Result")
 
@@ -162,14 +164,18 @@ class GroupWriter(Generic[Work, Result]):
 
     def _lead(self) -> None:
         """Take the lock, then commit everything that is queued by now, up to one group."""
-        with self.lock:
-            group = self._take(MAX_GROUP)
+        group: list[Job[Work, Result]] = []
+        try:
+            with self.lock:
+                group = self._take(MAX_GROUP)
+                if group:
+                    self._transactions.start(group, wait=True)
+                    self._transactions.finish(group)
+        finally:
+            _end_interrupted(group)
+            self._pass_on()
             if group:
-                self._transactions.start(group, wait=True)
-                self._transactions.finish(group)
-        self._pass_on()
-        if group:
-            self._transactions.after(group)
+                self._transactions.after(group)
 
     def _lead_soon(self, loop: EventLoop) -> None:
         """Lead in an event loop once it gets round to it; each loop for itself, as another may stand still."""
@@ -263,6 +269,17 @@ class GroupWriter(Generic[Work, Result]):
             self._pass_on()
         if self._queue:
             self._wanted.release()
+
+
+def _end_interrupted(group: Sequence[Job[Work, Result]]) -> None:
+    """End what an interrupt left in the middle, such as Ctrl-C, so that no other thread waits for ever."""
+    for job in group:
+        if not job.is_over:
+            job.end(
+                StoreUnavailable(
+                    "the write was interrupted", hint="look whether it was saved before you try again"
+                )
+            )
 
 
 def _result(outcome: "Result | BaseException | None") -> Result | None:

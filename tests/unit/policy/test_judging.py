@@ -3,6 +3,7 @@
 # pyright: reportUnknownLambdaType=false, reportUnknownArgumentType=false, reportUnknownMemberType=false, reportUnknownVariableType=false
 
 import threading
+from dataclasses import replace
 
 import pytest
 
@@ -315,14 +316,10 @@ OLD = Terms(effect=Effect.REVERSIBLE, reasons=(), decisions=(DecisionKind.APPROV
     ],
 )
 def test_stricter_sees_what_is_asked_for_in_addition(change: dict[str, object], expected: bool) -> None:
-    from dataclasses import replace
-
     assert stricter(replace(OLD, **change), OLD) is expected  # type: ignore[arg-type]
 
 
 def test_stricter_compares_quorum_silence_and_phrases() -> None:
-    from dataclasses import replace
-
     two = replace(
         OLD, quorum=(("legal", 2),), silence=Silence.ALLOW, proof=ProofRule(kind=ProofKind.TYPE, template="a")
     )
