@@ -8,7 +8,9 @@ import sqlite3
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from time import sleep
 
+from sayso.clock import elapsed
 from sayso.errors import (
     SchemaTooNew,
     SchemaTooOld,
@@ -23,6 +25,9 @@ from sayso.stores.sql import migrations
 
 BUSY_SECONDS = 10.0
 """How long a write waits for another process before it gives up."""
+
+PAUSE_SECONDS = 0.01
+"""How long to wait before trying again where SQLite does not wait by itself."""
 
 PAGE_BYTES = 2048
 """How large a page of a new file is; every commit writes whole pages, so smaller ones are faster."""
@@ -46,11 +51,25 @@ def connect(path: str, *, busy_seconds: float = BUSY_SECONDS) -> sqlite3.Connect
             path, timeout=busy_seconds, isolation_level=None, check_same_thread=False, cached_statements=256
         )
         connection.execute(f"PRAGMA page_size = {PAGE_BYTES}")
-        connection.execute("PRAGMA journal_mode = WAL")
+        _keep_log(connection, busy_seconds)
         connection.execute("PRAGMA synchronous = FULL")
         connection.execute("PRAGMA foreign_keys = ON")
         connection.execute("PRAGMA trusted_schema = OFF")
         return connection
+
+
+def _keep_log(connection: sqlite3.Connection, busy_seconds: float) -> None:
+    """Switch to a write-ahead log; SQLite itself does not wait here for another program that does the same."""
+    end = elapsed() + busy_seconds
+    while True:
+        try:
+            connection.execute("PRAGMA journal_mode = WAL")
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or elapsed() > end:
+                raise
+            sleep(PAUSE_SECONDS)
+        else:
+            return
 
 
 def schema_version(connection: sqlite3.Connection) -> int:
