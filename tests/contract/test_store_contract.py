@@ -23,7 +23,7 @@ from sayso.decisions import (
     withdraw,
 )
 from sayso.errors import AlreadyDecided, ClaimRefused, Late, NotFound, ProofWrong, SaysoError, UsageError
-from sayso.stores import Alter, Open, Store
+from sayso.stores import Alter, Open, Page, Store
 from sayso.stores.base import Changed, Write
 from sayso.waiting import send
 from tests.builders import ANN, BEN, T0, WINDOW, action, approval, decision, opened, soon
@@ -423,10 +423,10 @@ def test_pages_can_be_of_any_status_and_of_all_newest_first(store: Store) -> Non
 
 
 def test_the_end_of_a_page_and_an_empty_store_have_no_next(store: Store) -> None:
-    assert store.page() == ((), None)
+    assert store.page() == Page((), None)
     opened(store, 2)
     assert store.page(limit=3).next is None
-    assert store.page(after=store.page(limit=2).next or "", limit=2) == ((), None)
+    assert store.page(after=store.page(limit=2).next or "", limit=2) == Page((), None)
 
 
 @pytest.mark.parametrize(

@@ -186,7 +186,7 @@ def test_the_worker_expires_tells_and_signs_in_one_pass(office: Office) -> None:
     assert f"{asked.id} was expired" in done.out
     assert office.now(asked.id).status is Status.EXPIRED
     again = [json.loads(line) for line in office.run("worker", "--once", "--json").lines]
-    assert again == [{"expired": 0, "unknown": 0, "delivered": 0, "checkpoint": 0}]
+    assert again == [{"expired": 0, "unknown": 0, "damaged": 0, "delivered": 0, "checkpoint": 0}]
 
 
 def test_the_worker_tells_at_once_what_another_process_did_and_leaves_on_sigterm(office: Office) -> None:
