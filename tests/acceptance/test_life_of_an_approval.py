@@ -28,7 +28,7 @@ from sayso.approvals import Cause
 from sayso.audit import verify
 from sayso.decisions import release
 from sayso.errors import Refused, SaysoError
-from sayso.settling import Settlement
+from sayso.settlement import Settlement
 from sayso.stores import Alter
 from sayso.worker import run_once
 from tests.acceptance.ledger import CODE_SECONDS, Code, Ledger, Life
@@ -255,13 +255,22 @@ class Lives(World, RuleBasedStateMachine):
         person=people,
         kind=st.sampled_from([DecisionKind.APPROVE] * 3 + [DecisionKind.EDIT]),
         n=numbers,
+        sees=st.sampled_from(["it"] * 4 + ["first", "nothing"]),
         dearer=st.booleans(),
         dies=st.booleans(),
     )
     def agree(
-        self, which: int, number: int, person: Person, kind: DecisionKind, n: int, dearer: bool, dies: bool
+        self,
+        which: int,
+        number: int,
+        person: Person,
+        kind: DecisionKind,
+        n: int,
+        sees: str,
+        dearer: bool,
+        dies: bool,
     ) -> object:
-        """Somebody who may approve does it properly, code and all, as it is or changed."""
+        """Somebody who may approve does, code and all, as it is or changed; not always what they saw."""
         life = self._open()[which % len(self._open())]
         may = [each for each in PEOPLE if self.ledger.may_approve(life, each)]
         if not may:
@@ -269,7 +278,7 @@ class Lives(World, RuleBasedStateMachine):
         person = person if person in may else may[which % len(may)]
         if life.terms.proof.kind is ProofKind.CODE:
             self.show_code(life, number, person)
-        return self.decide(life, number, person, kind, n, "right", "it", dearer, dies and which % 5 == 0)
+        return self.decide(life, number, person, kind, n, "right", sees, dearer, dies and which % 5 == 0)
 
     @precondition(lambda self: any(each.tool == "wire" for each in cast("Lives", self)._open()))
     @rule(
