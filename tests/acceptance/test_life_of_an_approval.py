@@ -27,7 +27,7 @@ from sayso import Action, Approval, DecisionKind, Person, ProofKind, Status
 from sayso.approvals import Cause
 from sayso.audit import verify
 from sayso.decisions import release
-from sayso.errors import Refused, SaysoError
+from sayso.errors import ClaimRefused, Refused, SaysoError
 from sayso.settlement import Settlement
 from sayso.stores import Alter
 from sayso.worker import run_once
@@ -170,7 +170,19 @@ class Lives(World, RuleBasedStateMachine):
                 approval_id=life.id, step=lambda approval, _: release(approval, permit, permit.holder)
             )
             refusal = self.ledger.release(life)
+            if refusal is None:
+                self.returned.append(self.settlements[life.id])
             self._expect(refusal, lambda: self.living[held.process].store.write(step))
+
+    @precondition(lambda self: bool(cast("Lives", self).returned))
+    @rule(which=st.integers(0, 9), number=processes, failed=st.booleans())
+    def report_on_nothing(self, which: int, number: int, failed: bool) -> None:
+        """An agent reports under a permit that it gave back, or wants it for longer."""
+        gate, settlement = self.living[number].gate, self.returned[which % len(self.returned)]
+        with pytest.raises(ClaimRefused):
+            gate.complete(settlement, error="it broke" if failed else "")
+        with pytest.raises(ClaimRefused):
+            gate.renew(settlement)
 
     @rule(life=approvals)
     def renew(self, life: Life) -> None:
@@ -304,12 +316,15 @@ class Lives(World, RuleBasedStateMachine):
         target=approvals,
         which=st.integers(0, 99),
         number=processes,
-        ends=st.sampled_from(["well", "badly", "never"]),
+        ends=st.sampled_from(["well", "badly", "never", "by another"]),
     )
     def work(self, which: int, number: int, ends: str) -> object:
         """An agent takes a permit and does what it allows."""
         life = self._startable()[which % len(self._startable())]
         successor = self.claim(life, number, "it") if life.status is Status.APPROVED else made()
+        if ends == "by another" and life.held and not life.held.ran:
+            self.give_back(life)
+            return self.claim(life, 1 - number, "it")
         self.run(life)
         if ends != "never":
             self.complete(life, ends == "badly")

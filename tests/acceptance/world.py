@@ -32,7 +32,7 @@ from sayso import (
 )
 from sayso.clock import elapsed
 from sayso.errors import Denied, SaysoError
-from sayso.settling import Settlement
+from sayso.settlement import Settlement
 from sayso.stores import Store
 from sayso.waiting import waiting_on
 from tests.acceptance.ledger import Edit, Held, Ledger, Life, digest_of
@@ -172,6 +172,7 @@ class World:
         self.ledger = Ledger()
         self.asking: list[Asking] = []
         self.settlements: dict[str, Settlement] = {}
+        self.returned: list[Settlement] = []
         self.requests: dict[tuple[str, int, str], Life] = {}
 
     def end(self) -> None:
