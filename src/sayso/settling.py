@@ -103,7 +103,7 @@ def new_approval(action: Action, verdict: Verdict, terms: Terms, now: Millis, re
         action=action,
         terms=terms,
         why=verdict.why,
-        description=verdict.description,
+        description=redact_text(verdict.description) if verdict.description else "",
         opened_at=now,
         deadline=now + terms.window * SECOND,
         replaces=replaces,

@@ -1,8 +1,9 @@
 """The agent's door: what may run, once, and that every fault stops the action."""
 
+import sqlite3
 import threading
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -666,3 +667,19 @@ def test_an_approval_names_itself_by_digest_and_call(gate: Gate) -> None:
     assert gate.open(action(call_id="call-2")).id != one.id
     assert gate.open(action(args={"price": 2})).id != one.id
     assert isinstance(one, Approval)
+
+
+@guarantee("G11")
+def test_a_secret_among_the_arguments_is_kept_nowhere_but_in_the_action(tmp_path: Path) -> None:
+    secret = "sk-ant-" + "a1B2" * 12
+    store = open_store(tmp_path / "sayso.db")
+    gate = Gate(store=store, policy=Policy.from_interrupt_on({"pay": True}))
+    asked = gate.open(Action(tool="pay", args={"api_key": secret, "to": "acme"}, thread="trip"))
+    store.close()
+    assert "acme" in asked.description
+    assert secret not in asked.description
+    with closing(sqlite3.connect(tmp_path / "sayso.db")) as raw:
+        tables = ("SELECT * FROM approvals", "SELECT * FROM bodies", "SELECT * FROM entries")
+        kept = [row for table in tables for row in raw.execute(table)]
+    holders = [value for row in kept for value in row if secret in str(value)]
+    assert holders == [asked.action.canonical_args]
