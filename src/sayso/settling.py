@@ -5,6 +5,7 @@ gates only carry those out. Fail closed: any fault leaves the generator as an er
 nothing may run.
 """
 
+import itertools
 import secrets
 from collections.abc import Callable, Generator, Mapping
 from contextlib import suppress
@@ -127,7 +128,7 @@ class Settling:
         self.name = name
         self._now = now
         self._observe = observe
-        self._asked = 0
+        self._numbers = itertools.count(1)
         self._nonce = secrets.token_hex(4)
 
     def ask(self, action: Action, verdict: Verdict, context: Context | None) -> Flow[Settlement]:
@@ -205,9 +206,8 @@ class Settling:
             else:
                 approval = yield from _read(approval.id)
             while approval.status is Status.PENDING:
-                place.wake_after(
-                    approval.deadline
-                )  # an earlier run may have opened it, with a deadline of its own
+                # An earlier run may have opened it, with a deadline of its own.
+                place.wake_after(approval.deadline)
                 woken = yield Await(place)
                 if isinstance(woken, Approval):
                     approval = woken
@@ -277,8 +277,8 @@ class Settling:
         return new_approval(action, verdict, terms, self._now())
 
     def _holder(self) -> str:
-        self._asked += 1
-        return f"{self.name}/{self._nonce}-{self._asked}"
+        """Return a name that no other run has: two agents that share one would both hold the permit."""
+        return f"{self.name}/{self._nonce}-{next(self._numbers)}"
 
 
 def _noted(kind: str, action: Action, verdict: Verdict) -> Event:
