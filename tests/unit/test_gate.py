@@ -1,7 +1,6 @@
 """The agent's door: what may run, once, and that every fault stops the action."""
 
 import sqlite3
-import sys
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import closing, suppress
@@ -684,20 +683,3 @@ def test_a_secret_among_the_arguments_is_kept_nowhere_but_in_the_action(tmp_path
         kept = [row for table in tables for row in raw.execute(table)]
     holders = [value for row in kept for value in row if secret in str(value)]
     assert holders == [asked.action.canonical_args]
-
-
-@guarantee("G3")
-def test_no_two_runs_ever_hold_a_permit_under_the_same_name(gate: Gate) -> None:
-    names: list[str] = []
-    named = gate._settling._holder  # pyright: ignore[reportPrivateUsage] - a collision takes luck to provoke from outside
-    interval = sys.getswitchinterval()
-    sys.setswitchinterval(1e-6)
-    try:
-        many = [threading.Thread(target=lambda: names.extend(named() for _ in range(2000))) for _ in range(8)]
-        for each in many:
-            each.start()
-        for each in many:
-            each.join()
-    finally:
-        sys.setswitchinterval(interval)
-    assert len(set(names)) == 16_000
