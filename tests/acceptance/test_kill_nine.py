@@ -18,13 +18,16 @@ import pytest
 
 from sayso import Approval, DecisionKind, ManualClock, Status, open_store
 from sayso.audit import verify
-from sayso.settling import Settlement
+from sayso.settlement import Settlement
 from sayso.stores import Store
 from sayso.worker import run_once
 from tests.acceptance.agent_run import BOB, CALLS, CYD, LEASE, SHORT, Fact, Run, effects, run_in_child
 from tests.builders import T0
 
 POINTS = 60
+PARTS = 40
+"""In how many tests the long proofs are cut, so that several workers share them."""
+
 PATIENCE = 60
 """How long a process may take that nobody kills, in seconds."""
 
@@ -213,12 +216,13 @@ def test_a_run_killed_at_any_moment_loses_nothing_and_does_nothing_twice(
 
 
 @pytest.mark.prove
+@pytest.mark.parametrize("part", range(PARTS))
 @pytest.mark.guarantee("G3")
 @pytest.mark.guarantee("G9")
 def test_a_run_killed_before_every_single_line_loses_nothing(
-    tmp_path: Path, lines: list[tuple[str, int]]
+    tmp_path: Path, lines: list[tuple[str, int]], part: int
 ) -> None:
-    kill_at_each(tmp_path, range(1, len(lines) + 1), lines)
+    kill_at_each(tmp_path, range(1 + part, len(lines) + 1, PARTS), lines)
 
 
 def kill_one_of_three(folder: Path, points: Sequence[int]) -> None:
@@ -243,12 +247,13 @@ def test_processes_on_one_file_go_on_when_one_of_them_is_killed(
 
 
 @pytest.mark.prove
+@pytest.mark.parametrize("part", range(PARTS))
 @pytest.mark.guarantee("G3")
 @pytest.mark.guarantee("G9")
 def test_processes_on_one_file_go_on_wherever_one_of_them_is_killed(
-    tmp_path: Path, lines: list[tuple[str, int]]
+    tmp_path: Path, lines: list[tuple[str, int]], part: int
 ) -> None:
-    kill_one_of_three(tmp_path, first_and_last(lines))
+    kill_one_of_three(tmp_path, first_and_last(lines)[part::PARTS])
 
 
 CUT = 997

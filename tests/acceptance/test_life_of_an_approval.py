@@ -21,6 +21,7 @@ from hypothesis.stateful import (
     multiple,
     precondition,
     rule,
+    run_state_machine_as_test,
 )
 
 from sayso import Action, Approval, DecisionKind, Person, ProofKind, Status
@@ -453,9 +454,9 @@ TestLives.settings = settings(
 )
 
 
-class ManyLives(Lives):
-    """The same, thousands of times and for longer."""
-
-
-TestManyLives = pytest.mark.prove(ManyLives.TestCase)
-TestManyLives.settings = settings(TestLives.settings, max_examples=4000, stateful_step_count=80)
+@pytest.mark.prove
+@pytest.mark.parametrize("part", range(10))
+def test_thousands_of_long_lives_go_as_the_ledger_says(part: int) -> None:
+    run_state_machine_as_test(
+        Lives, settings=settings(TestLives.settings, max_examples=400, stateful_step_count=80)
+    )
