@@ -43,7 +43,7 @@ class SaysoError(Exception):
 
     def __str__(self) -> str:
         """Return the message and the hint as one text."""
-        return f"{self.message}. {self.hint}" if self.hint else self.message
+        return f"{self.message}; {self.hint}" if self.hint else self.message
 
     def __reduce__(self) -> tuple[object, ...]:
         """Survive pickling with the keyword fields."""

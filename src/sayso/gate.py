@@ -8,6 +8,7 @@ import inspect
 import os
 import socket
 from collections.abc import Awaitable, Callable, Generator, Mapping
+from contextlib import suppress
 from functools import partial
 from typing import ParamSpec, TypeVar, cast, overload
 
@@ -15,11 +16,11 @@ from sayso.actions import Action, Json, canonical
 from sayso.approvals import Approval, Cause, Effect, Permit, Reason, Status
 from sayso.clock import Millis
 from sayso.decisions import Change, Event, complete, reconcile, renew, withdraw
-from sayso.errors import Denied
+from sayso.errors import DecisionRefused, Denied
 from sayso.guard import guard_coroutine, guard_function
 from sayso.policy import Context, Outcome, Policy, Verdict
 from sayso.settlement import Settlement
-from sayso.settling import Await, Expect, Flow, Need, Note, Observe, Read, Reply, Settling, T
+from sayso.settling import Await, Expect, Flow, Need, Note, Observe, Read, Reply, Settling, T, approval_id
 from sayso.stores.base import Alter, Store
 from sayso.waiting import LoopWaiter, ThreadWaiter, Ticket, send, waiting_on
 
@@ -73,9 +74,12 @@ class Gate:
             StoreError: The store cannot be used; nothing may run.
         """
         verdict = self.judge(action, context)
-        if verdict.outcome is Outcome.ALLOW:
-            return self._allowed(action, verdict)
-        return self._run(self._settling.ask(action, verdict, context))
+        if verdict.outcome is not Outcome.ALLOW:
+            return self._run(self._settling.ask(action, verdict, context))
+        known = self._known(action)
+        return (
+            self._run(self._settling.ask_again(known, context)) if known else self._allowed(action, verdict)
+        )
 
     def open(self, action: Action, context: Context | None = None) -> Approval:
         """Ask people about an action without waiting for them; `settle` or `claim` it later.
@@ -139,11 +143,17 @@ class Gate:
             verify: True when it ran, False when it did not, None when it cannot tell.
         """
         settled: list[Approval] = []
-        for approval in self.store.page(Status.UNKNOWN, limit=1000).approvals:
-            ran = verify(approval)
-            if ran is not None:
+        after: str | None = ""
+        while after is not None:
+            page = self.store.page(Status.UNKNOWN, after=after)
+            after = page.next
+            for approval in page.approvals:
+                ran = verify(approval)
+                if ran is None:
+                    continue
                 step = partial(reconcile, ran=ran, by=self.name, via="verify")
-                settled.append(self.store.write(Alter(approval_id=approval.id, step=step)).approval)
+                with suppress(DecisionRefused):  # somebody settled it meanwhile
+                    settled.append(self.store.write(Alter(approval_id=approval.id, step=step)).approval)
         return settled
 
     @overload
@@ -178,9 +188,12 @@ class Gate:
     async def aask(self, action: Action, context: Context | None = None) -> Settlement:
         """Do as `ask`, suspending the task instead of blocking the thread."""
         verdict = self.judge(action, context)
-        if verdict.outcome is Outcome.ALLOW:
+        if verdict.outcome is not Outcome.ALLOW:
+            return await self.arun(lambda steps: steps.ask(action, verdict, context))
+        known = self._known(action)
+        if known is None:
             return self._allowed(action, verdict)
-        return await self.arun(lambda steps: steps.ask(action, verdict, context))
+        return await self.arun(lambda steps: steps.ask_again(known, context))
 
     async def acomplete(self, settlement: Settlement, *, error: str = "") -> None:
         """Do as `complete`, without blocking the event loop."""
@@ -196,6 +209,10 @@ class Gate:
     def close(self) -> None:
         """Write down what is still held back."""
         self.store.flush()
+
+    def _known(self, action: Action) -> Approval | None:
+        """Return what people were asked about this very request before, under an earlier policy."""
+        return self.store.peek(approval_id(action)) if action.call_id else None
 
     def _allowed(self, action: Action, verdict: Verdict) -> Settlement:
         if self._audit_allowed:

@@ -137,9 +137,19 @@ class Settling:
             if verdict.outcome is Outcome.DENY:
                 yield Note(_noted("denied", action, verdict))
             return Settlement(action=action, verdict=verdict)
-        approval = self._request(action, verdict, verdict.terms)
+        request = self._request(action, verdict, verdict.terms)
+        return (yield from self._follow(request, Open(approval=request), verdict, context))
+
+    def ask_again(self, known: Approval, context: Context | None) -> Flow[Settlement]:
+        """Follow a request that was asked before, whatever policy would say about it today (G4)."""
+        return (yield from self._follow(known, None, _asked(known), context))
+
+    def _follow(
+        self, approval: Approval, first: Open | None, verdict: Verdict, context: Context | None
+    ) -> Flow[Settlement]:
+        """Wait for an approval and for whatever takes its place, then take the permit."""
         holder = self._holder()
-        approval = yield from self._waited(approval, holder, Open(approval=approval))
+        approval = yield from self._waited(approval, holder, first)
         while True:
             if approval.status is Status.APPROVED or _is_held(approval, holder):
                 starting = self._start(approval, holder, context)

@@ -33,7 +33,7 @@ from sayso import (
     open_store,
 )
 from sayso.errors import DecisionRefused, SaysoError
-from sayso.settling import Settlement
+from sayso.settlement import Settlement
 from sayso.stores import Store
 from sayso.worker import run_once
 

@@ -29,7 +29,8 @@ from sayso import (
 )
 from sayso.audit import verify
 from sayso.errors import AlreadyDecided
-from sayso.settling import Settlement, approval_id
+from sayso.settlement import Settlement
+from sayso.settling import approval_id
 from sayso.stores import Store, open_store
 from sayso.waiting import waiting_on
 from sayso.worker import sweep

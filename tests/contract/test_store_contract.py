@@ -667,3 +667,11 @@ def test_a_withdrawn_approval_is_not_listed_as_pending(store: Store) -> None:
     assert store.page().approvals == ()
     with pytest.raises(AlreadyDecided, match="withdrawn"):
         store.write(deciding(before.id))
+
+
+def test_a_look_finds_what_is_there_and_says_so_when_nothing_is(store: Store) -> None:
+    before = opened(store)[0]
+    found = store.peek(before.id)
+    assert found is not None
+    assert found.id == before.id
+    assert store.peek("ap-of-nobody") is None

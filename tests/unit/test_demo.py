@@ -217,7 +217,7 @@ class TestTheScriptedModel:
         assert dict(booking.calls[0].args) == DEAR
 
     def test_after_a_reason_it_looks_for_what_was_asked(self, travel: Travel) -> None:
-        told = "ann rejected `book_flight` with reason: economy, please. it was not run; do not retry it"
+        told = "ann rejected `book_flight` with reason: economy, please; it was not run; do not retry it"
         reply = self.after(travel, "rejected", told)
         assert reply.calls[0].tool == "search_flights"
         assert reply.calls[0].args["cabin"] == "economy"
@@ -225,13 +225,13 @@ class TestTheScriptedModel:
 
     @pytest.mark.parametrize("reason", ["book nothing today", "Stop, I will call you", "do not book this"])
     def test_a_reason_to_stop_stops_it(self, travel: Travel, reason: str) -> None:
-        told = f"ann rejected `book_flight` with reason: {reason}. it was not run; do not retry it"
+        told = f"ann rejected `book_flight` with reason: {reason}; it was not run; do not retry it"
         reply = self.after(travel, "rejected", told)
         assert reply.calls == ()
         assert reason in reply.text
 
     def test_without_a_reason_it_asks_the_traveller(self, travel: Travel) -> None:
-        reply = self.after(travel, "rejected", "ann rejected `book_flight`. it was not run; do not retry it")
+        reply = self.after(travel, "rejected", "ann rejected `book_flight`; it was not run; do not retry it")
         assert reply.calls == ()
         assert reply.text.endswith("?")
 

@@ -24,7 +24,7 @@ def test_an_error_survives_pickling_whole(kind: type[SaysoError]) -> None:
     read = pickle.loads(pickle.dumps(error))  # noqa: S301 - our own bytes
     assert type(read) is kind
     assert (read.message, read.hint, read.approval_id) == ("it broke", "mend it", "ap1")
-    assert str(read) == "it broke. mend it"
+    assert str(read) == "it broke; mend it"
 
 
 def test_every_code_is_its_own() -> None:

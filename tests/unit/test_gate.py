@@ -1,5 +1,6 @@
 """The agent's door: what may run, once, and that every fault stops the action."""
 
+import asyncio
 import sqlite3
 import threading
 from collections.abc import Iterator, Mapping
@@ -26,6 +27,7 @@ from sayso.errors import (
 from sayso.policy import Context, Verdict
 from sayso.settlement import Settlement
 from sayso.stores import Store
+from sayso.waiting import waiting_on
 from sayso.worker import run_once
 from tests.builders import ANN, BEN, BOOKING, LOOKUP, POLICY, T0, WINDOW, action, asking, soon
 from tests.guarantees import guarantee
@@ -683,3 +685,47 @@ def test_a_secret_among_the_arguments_is_kept_nowhere_but_in_the_action(tmp_path
         kept = [row for table in tables for row in raw.execute(table)]
     holders = [value for row in kept for value in row if secret in str(value)]
     assert holders == [asked.action.canonical_args]
+
+
+@guarantee("G4")
+@pytest.mark.parametrize("url", [":memory:", "sayso.db"])
+def test_a_rejected_call_stays_rejected_when_policy_allows_it_afterwards(url: str, tmp_path: Path) -> None:
+    store = open_store(url if url == ":memory:" else tmp_path / url)
+    strict = Gate(store=store, policy=POLICY, name="strict")
+    lax = Gate(store=store, policy=Policy([Rule(tool="book_flight", outcome=Outcome.ALLOW)]), name="lax")
+    asked = strict.open(action())
+    Inbox(store=store).reject(asked, ANN, "no")
+    for settlement in (lax.ask(action()), asyncio.run(lax.aask(action()))):
+        assert not settlement.may_run
+        assert isinstance(settlement.refusal, Rejected)
+    assert lax.ask(action(call_id="another")).may_run
+    store.close()
+
+
+@guarantee("G4")
+def test_a_call_that_still_waits_keeps_waiting_when_policy_allows_it_meanwhile(
+    gate: Gate, store: Store, inbox: Inbox
+) -> None:
+    asked = gate.open(action())
+    lax = Gate(store=store, policy=Policy([Rule(tool="book_flight", outcome=Outcome.ALLOW)]), name="lax")
+    outcomes: list[Settlement] = []
+    agent = threading.Thread(target=lambda: outcomes.append(lax.ask(action())), daemon=True)
+    agent.start()
+    soon(lambda: waiting_on(store).holder(asked.id))
+    assert outcomes == []
+    inbox.approve(inbox.show(asked.id), ANN)
+    agent.join(10)
+    assert [outcome.may_run for outcome in outcomes] == [True]
+
+
+def test_reconciling_goes_through_every_page(
+    gate: Gate, store: Store, inbox: Inbox, clock: ManualClock
+) -> None:
+    count = 60
+    for number in range(count):
+        asked = gate.open(action(call_id=str(number)))
+        inbox.approve(asked, ANN)
+        gate.claim(asked.id)
+    clock.advance(10_000)
+    run_once(store)
+    assert len(gate.reconcile(lambda _: True)) == count

@@ -21,7 +21,7 @@ _STOP = re.compile(
 )
 _FLIGHT = re.compile(r"\b([A-Z][A-Z0-9]) ?(\d{2,4})\b")
 _PRICE = re.compile(r"(?:\$|USD )\s?(\d[\d,]*)")
-_REASON = re.compile(r"with reason: (.*)\. it was not run", re.DOTALL)
+_REASON = re.compile(r"with reason: (.*); it was not run", re.DOTALL)
 
 Fare = Mapping[str, Json]
 

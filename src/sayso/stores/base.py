@@ -125,6 +125,10 @@ class Store(Protocol):
         """
         ...
 
+    def peek(self, approval_id: str) -> Approval | None:
+        """Return one approval, or None when there is none by this id."""
+        ...
+
     def find(self, prefix: str) -> list[str]:
         """Return up to ten ids that start with `prefix`."""
         ...

@@ -88,6 +88,8 @@ class Doorbell:
             self._thread.join()
         if self._own:
             Path(self._own).unlink(missing_ok=True)
+            with suppress(OSError):  # others still listen
+                self._folder.rmdir()
         for each in (self._socket, self._ringer):
             if each is not None:
                 each.close()

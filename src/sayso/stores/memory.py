@@ -81,11 +81,15 @@ class MemoryStore:
 
     def get(self, approval_id: str) -> Approval:
         """Return one approval; see `Store.get`."""
-        self._check_open()
-        approval = self._approvals.get(approval_id)
+        approval = self.peek(approval_id)
         if approval is None:
             raise not_found(approval_id)
         return approval
+
+    def peek(self, approval_id: str) -> Approval | None:
+        """Return one approval, or None when there is none by this id."""
+        self._check_open()
+        return self._approvals.get(approval_id)
 
     def find(self, prefix: str) -> list[str]:
         """Return up to ten ids that start with `prefix`."""

@@ -236,6 +236,13 @@ class SqliteStore:
 
     def get(self, approval_id: str) -> Approval:
         """Return one approval; see `Store.get`."""
+        approval = self.peek(approval_id)
+        if approval is None:
+            raise not_found(approval_id)
+        return approval
+
+    def peek(self, approval_id: str) -> Approval | None:
+        """Return one approval, or None when there is none by this id."""
         known = self._cache.get(approval_id)
         with self._read_lock, explain(self.path):
             if known is not None:
@@ -243,9 +250,7 @@ class SqliteStore:
                 if row is not None and row[0] == known.version:
                     return known
             row = self._reading.execute(self._sql["approval"], (approval_id,)).fetchone()
-            if row is None:
-                raise not_found(approval_id)
-            return self._decode(Row._make(row), self._reading)
+            return None if row is None else self._decode(Row._make(row), self._reading)
 
     def find(self, prefix: str) -> list[str]:
         """Return up to ten ids that start with `prefix`."""
