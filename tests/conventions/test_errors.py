@@ -1,13 +1,10 @@
 """The errors' codes are stable and unique, and the drawn tree and the page name every class."""
 
-import pickle
 import re
 from pathlib import Path
 
-import pytest
-
 from sayso import errors
-from sayso.errors import MissingExtra, SaysoError
+from sayso.errors import MissingExtra
 from tools.errors_page import ROOTS, classes
 
 ROOT = Path(__file__).parents[2]
@@ -35,14 +32,6 @@ def test_the_page_names_every_error_and_its_code() -> None:
     assert [
         each.__name__ for each in CLASSES[1:] if f"| `{each.__name__}` | `{each.code}` |" not in page
     ] == []
-
-
-@pytest.mark.parametrize("kind", CLASSES, ids=lambda kind: kind.__name__)
-def test_an_error_survives_the_way_between_processes(kind: type[SaysoError]) -> None:
-    error = kind("it went wrong", hint="mend it", approval_id="a1")
-    back = pickle.loads(pickle.dumps(error))  # noqa: S301 - made one line above
-    assert type(back) is kind
-    assert (str(back), back.approval_id) == ("it went wrong. mend it", "a1")
 
 
 def test_a_missing_extra_names_the_line_that_installs_it() -> None:

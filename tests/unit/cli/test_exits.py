@@ -35,4 +35,4 @@ def test_an_error_with_many_lines_keeps_them_apart() -> None:
     assert (
         error_text(PolicyError("a:1: x\na:2: y", hint="mend it")) == "error:\n  a:1: x\n  a:2: y\nmend it\n"
     )
-    assert error_text(NotFound("no such thing", hint="look again")) == "error: no such thing. look again\n"
+    assert error_text(NotFound("no such thing", hint="look again")) == "error: no such thing; look again\n"
