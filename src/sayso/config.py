@@ -62,6 +62,7 @@ class Settings:
 
 
 _SETTINGS = TypeAdapter(Settings)
+_PATHS = frozenset({"store", "policy", "audit_key", "checkpoints"})
 _VARIABLES = {
     "SAYSO_STORE": "store",
     "SAYSO_POLICY": "policy",
@@ -72,6 +73,8 @@ _VARIABLES = {
 
 def load(path: Path | None = None, environment: Mapping[str, str] | None = None) -> Settings:
     """Read the settings; the environment beats the file.
+
+    Paths in the file are relative to its folder, those in the environment to the current one.
 
     Args:
         path: The file; `sayso.toml` in the current folder by default, if there is one.
@@ -84,7 +87,7 @@ def load(path: Path | None = None, environment: Mapping[str, str] | None = None)
     file = path or Path(FILE)
     found: dict[str, object] = {}
     if path is not None or file.exists():
-        found = _read(file)
+        found = _beside(file.parent, _read(file))
     variables = os.environ if environment is None else environment
     found |= {name: variables[key] for key, name in _VARIABLES.items() if variables.get(key)}
     try:
@@ -184,6 +187,23 @@ def _read(file: Path) -> dict[str, object]:
         raise ConfigError(f"`{file}` cannot be read: {error.strerror}", hint="check the path") from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise ConfigError(f"`{file}` is not valid TOML: {error}", hint="mend the line it names") from error
+
+
+def _beside(folder: Path, found: dict[str, object]) -> dict[str, object]:
+    """Make the relative paths of a settings file relative to its folder."""
+    if folder == Path():
+        return found
+    named: dict[str, object] = {"store": Settings.store} | found
+    return {name: _path_from(folder, value) if name in _PATHS else value for name, value in named.items()}
+
+
+def _path_from(folder: Path, value: object) -> object:
+    if not isinstance(value, str) or not value or value == ":memory:":
+        return value
+    if value.startswith("sqlite:///"):
+        return f"sqlite:///{folder / value.removeprefix('sqlite:///')}"
+    is_python = ":" in value and not (folder / value).exists()
+    return value if is_python else str(folder / value)
 
 
 def _mistakes(error: ValidationError, file: Path) -> str:

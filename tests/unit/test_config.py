@@ -160,3 +160,27 @@ def test_where_people_are_listed_nobody_else_decides(tmp_path: Path) -> None:
     )
     with pytest.raises(ConfigError, match=f"the user `{ME}` is none of the people"):
         local_person(settings)
+
+
+@pytest.mark.parametrize(
+    ("text", "store", "policy"),
+    [
+        ("", "{folder}/sayso.db", ""),
+        ('store = "a.db"\npolicy = "p.yaml"', "{folder}/a.db", "{folder}/p.yaml"),
+        (
+            'store = "sqlite:///a.db"\npolicy = "package.rules:policy"',
+            "sqlite:///{folder}/a.db",
+            "package.rules:policy",
+        ),
+        ('store = "/elsewhere/a.db"', "/elsewhere/a.db", ""),
+        ('store = ":memory:"', ":memory:", ""),
+    ],
+)
+def test_paths_are_relative_to_the_file_that_names_them(
+    tmp_path: Path, text: str, store: str, policy: str
+) -> None:
+    (tmp_path / "sayso.toml").write_text(text)
+    settings = load(tmp_path / "sayso.toml", {})
+    assert settings.store == store.format(folder=tmp_path)
+    assert settings.policy == policy.format(folder=tmp_path)
+    assert load(tmp_path / "sayso.toml", {"SAYSO_STORE": "mine.db"}).store == "mine.db"
