@@ -43,7 +43,9 @@ class SaysoError(Exception):
 
     def __str__(self) -> str:
         """Return the message and the hint as one text."""
-        return f"{self.message}; {self.hint}" if self.hint else self.message
+        if not self.hint:
+            return self.message
+        return f"{self.message}\n{self.hint}" if "\n" in self.message else f"{self.message}; {self.hint}"
 
     def __reduce__(self) -> tuple[object, ...]:
         """Survive pickling with the keyword fields."""

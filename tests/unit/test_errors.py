@@ -44,3 +44,8 @@ def test_a_missing_extra_comes_with_the_line_that_installs_it() -> None:
     error = MissingExtra.of("langchain", "langchain")
     assert "`langchain` is not installed" in error.message
     assert 'pip install "sayso[langchain]"' in error.hint
+
+
+def test_the_hint_of_several_mistakes_stands_on_a_line_of_its_own() -> None:
+    assert str(SaysoError("a:1: one\na:2: two", hint="mend both")) == "a:1: one\na:2: two\nmend both"
+    assert str(SaysoError("one")) == "one"
