@@ -13,7 +13,7 @@ is_new_enough() {
 }
 
 find_python() {
-    for name in ${PYTHON:-} python3.13 python3.12 python3.11 python3 python; do
+    for name in ${PYTHON:-} python3.11 python3.12 python3.13 python3 python; do
         if command -v "$name" >/dev/null && is_new_enough "$name"; then
             echo "$name"
             return

@@ -165,8 +165,8 @@ def test_a_file_that_may_not_be_written_in_a_folder_that_may_is_refused(path: Pa
     made = filled(path)
     path.chmod(0o444)
     folder.chmod(0o777)
-    with as_nobody(), pytest.raises((StoreReadOnly, StoreUnavailable)):
-        opened(open_store(path), thread="other")
+    with as_nobody(), pytest.raises((StoreReadOnly, StoreUnavailable)), closing(open_store(path)) as store:
+        opened(store, thread="other")
     for left in folder.glob("sayso.db-*"):
         left.unlink()
     path.chmod(0o644)

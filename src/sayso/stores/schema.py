@@ -50,12 +50,24 @@ def connect(path: str, *, busy_seconds: float = BUSY_SECONDS) -> sqlite3.Connect
         connection = sqlite3.connect(
             path, timeout=busy_seconds, isolation_level=None, check_same_thread=False, cached_statements=256
         )
-        connection.execute(f"PRAGMA page_size = {PAGE_BYTES}")
-        _keep_log(connection, busy_seconds)
-        connection.execute("PRAGMA synchronous = FULL")
-        connection.execute("PRAGMA foreign_keys = ON")
-        connection.execute("PRAGMA trusted_schema = OFF")
+        with closed_on_failure(connection):
+            connection.execute(f"PRAGMA page_size = {PAGE_BYTES}")
+            _keep_log(connection, busy_seconds)
+            connection.execute("PRAGMA synchronous = FULL")
+            connection.execute("PRAGMA foreign_keys = ON")
+            connection.execute("PRAGMA trusted_schema = OFF")
         return connection
+
+
+@contextmanager
+def closed_on_failure(*connections: sqlite3.Connection) -> Generator[None]:
+    """Let go of connections when what is done with them fails."""
+    try:
+        yield
+    except BaseException:
+        for connection in connections:
+            connection.close()
+        raise
 
 
 def _keep_log(connection: sqlite3.Connection, busy_seconds: float) -> None:

@@ -31,7 +31,7 @@ from sayso.stores.base import (
 )
 from sayso.stores.codec import Row, read_approval, read_terms
 from sayso.stores.doorbell import Doorbell
-from sayso.stores.schema import begin, connect, explain, explained, prepare, presize_log
+from sayso.stores.schema import begin, closed_on_failure, connect, explain, explained, prepare, presize_log
 from sayso.stores.sql import queries
 from sayso.stores.transaction import Transaction
 from sayso.stores.writer import EventLoop, GroupWriter, Job
@@ -70,9 +70,10 @@ class SqliteStore:
         self.clock = clock
         self._sql = queries()
         self._writing = connect(path)
-        prepare(self._writing, path, migrate=migrate)
-        self._writing.execute("PRAGMA busy_timeout = 0")
-        self._reading = connect(path)
+        with closed_on_failure(self._writing):
+            prepare(self._writing, path, migrate=migrate)
+            self._writing.execute("PRAGMA busy_timeout = 0")
+            self._reading = connect(path)
         self._writer: GroupWriter[Write | None, Change] = GroupWriter(self)
         self._read_lock = threading.Lock()
         self._outcomes: list[Outcome | None] = []

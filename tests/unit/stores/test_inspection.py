@@ -1,6 +1,7 @@
 """Looking a SQLite file over without changing it."""
 
 import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -25,7 +26,7 @@ def test_a_row_that_refers_to_nothing_is_named(tmp_path: Path) -> None:
     store = file_store(tmp_path)
     opened(store)
     store.close()
-    with sqlite3.connect(tmp_path / "sayso.db") as connection:
+    with closing(sqlite3.connect(tmp_path / "sayso.db")) as connection, connection:
         connection.execute("PRAGMA foreign_keys = OFF")
         connection.execute("DELETE FROM terms")
     found = inspect_file(tmp_path / "sayso.db")
