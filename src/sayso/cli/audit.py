@@ -254,16 +254,7 @@ def _write(entries: Iterable[Entry], file: TextIO, format_: Format) -> int:
 
 def _exported(entry: Entry) -> dict[str, Json]:
     """Return an entry with its body as the very text that is hashed, so that anybody can check the chain."""
-    return {
-        "seq": entry.seq,
-        "thread": entry.thread,
-        "n": entry.n,
-        "at": entry.at,
-        "kind": entry.kind,
-        "approval_id": entry.approval_id,
-        "body": entry.body,
-        "hash": entry.hash.hex(),
-    }
+    return {**entry_json(entry), "body": entry.body}
 
 
 def _cell(value: str | int) -> str | int:
